@@ -19,9 +19,9 @@ def lock_files(request: Request, matrix: Matrix, network: Network, existing: str
     py-rattler is needed and not installed.
     """
     from envsolve.app.any_lock.request_lock import lock_request
-    from envsolve.app.lock.held_locks import locks_named, nothing
+    from envsolve.app.lock.existing_locks import locks_named, nothing
     from envsolve.app.lock.lock_request import LockRequest
-    from envsolve.app.packages.conda_asked import is_environment_file
+    from envsolve.app.packages.conda_requirements import is_environment_file
     from envsolve.lockfile.json_answer import write_locks
 
     of_conda = [*request.channels, *filter(is_environment_file, request.packages.files)]

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 from click.core import ParameterSource
 
-from envsolve.app.lock.held_locks import LockFor, as_far_as_read, locks_named, nothing, platforms_in
+from envsolve.app.lock.existing_locks import LockFor, as_far_as_read, locks_named, nothing, platforms_in
 from envsolve.boundary.secrets import without_secrets
 from envsolve.cli.options import network_of
 from envsolve.cli.output import deliver, deliver_each

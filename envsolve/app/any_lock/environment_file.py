@@ -14,7 +14,7 @@ from envsolve.app.any_lock.request_lock import lock_request
 from envsolve.app.lock.lock_request import LockRequest
 from envsolve.app.request.channel_order import solver_of
 from envsolve.app.request.targets import Target
-from envsolve.app.solve.solving import HeldOn, Solved, solve_as_locked, solve_request, stacks_of
+from envsolve.app.solve.solving import ExistingVersions, Solved, solve_as_locked, solve_request, stacks_of
 from envsolve.frameworks import DEPENDENT_FRAMEWORKS
 from envsolve.matrix.load import Matrix
 from envsolve.model.fact import Fact
@@ -25,7 +25,7 @@ _ABOUT_VERSIONS = ("held-back", "older-cuda", "newer-needs-glibc", "build-passed
 
 
 def environment_file(
-    asked: LockRequest, matrix: Matrix, environ: Mapping[str, str], held_on: HeldOn | None = None
+    asked: LockRequest, matrix: Matrix, environ: Mapping[str, str], existing: ExistingVersions | None = None
 ) -> Solved:
     """The file for each platform of the request. Only a request for a dependent framework uses the network.
 
@@ -34,12 +34,12 @@ def environment_file(
     """
     request = asked.request
     if not request.packages.are_named:
-        return solve_request(request, matrix, environ, held_on, recorded=asked.recorded)
+        return solve_request(request, matrix, environ, existing, recorded=asked.recorded)
     from envsolve.app.solve.unpinned import needs_lock
 
-    targets, (first, *_), _ = stacks_of(request, matrix, environ, solver_of(request, matrix), held_on)
+    targets, (first, *_), _ = stacks_of(request, matrix, environ, solver_of(request, matrix), existing)
     if not needs_lock(targets):
-        return solve_request(request, matrix, environ, held_on, recorded=asked.recorded)
+        return solve_request(request, matrix, environ, existing, recorded=asked.recorded)
     of_wheels = all(it.release.source.is_wheel for it in first.choices)
     sources = tuple(it for it in request.sources if it.is_wheel) if of_wheels else request.sources
     of_lock = request._replace(format=PYTHON_FORMAT if of_wheels else CONDA_FORMAT, sources=sources)

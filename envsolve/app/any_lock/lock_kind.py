@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from envsolve.app.packages.conda_asked import is_environment_file
+from envsolve.app.packages.conda_requirements import is_environment_file
 from envsolve.app.request.channel_order import solver_of
 from envsolve.app.solve.solving import stacks_of
 from envsolve.matrix.load import Matrix

@@ -17,7 +17,7 @@ from envsolve.app.request.command import command_of
 from envsolve.app.request.network import Network
 from envsolve.app.request.refusal import refusal
 from envsolve.app.request.targets import Target
-from envsolve.app.solve.solving import HeldOn, framework_names, framework_request, stacks_of
+from envsolve.app.solve.solving import ExistingVersions, framework_names, framework_request, stacks_of
 from envsolve.errors import EnvsolveError, Hint, UnsolvableError, UsageError
 from envsolve.matrix.load import Matrix
 from envsolve.model.cuda_packages import CUDA_PACKAGES, CUDNN_PACKAGES
@@ -82,7 +82,7 @@ def answer_questions(
     others: Sequence[str],
     matrix: Matrix,
     environ: Mapping[str, str],
-    held_on: HeldOn | None = None,
+    existing: ExistingVersions | None = None,
     network: Network | None = None,
 ) -> tuple[Answers, ...]:
     """Why the answer to ``request`` holds each of ``names``, and why not each of ``others``, on each platform.
@@ -93,7 +93,7 @@ def answer_questions(
     where an index fails.
     """
     solver = solver_of(request, matrix)
-    targets, solutions, _ = stacks_of(request, matrix, environ, solver, held_on)
+    targets, solutions, _ = stacks_of(request, matrix, environ, solver, existing)
 
     def why_no_wheel(text: str, platform: Platform) -> WhyNot | None:
         return _why_no_wheel(text, request._replace(platforms=(platform,)), matrix, environ, network or Network())

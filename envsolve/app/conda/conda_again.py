@@ -12,8 +12,14 @@ from typing import NamedTuple
 from packaging.version import Version
 
 from envsolve.app.conda.conda_part import made, sources_of
-from envsolve.app.lock.held_locks import held_in
-from envsolve.app.packages.conda_asked import CondaAsked, asked_on, split, with_frameworks, with_stack
+from envsolve.app.lock.existing_locks import versions_in
+from envsolve.app.packages.conda_requirements import (
+    CondaRequirements,
+    requirements_on,
+    split,
+    with_frameworks,
+    with_stack,
+)
 from envsolve.app.request.targets import Target, targets_of
 from envsolve.app.request.virtual_packages import virtual_packages
 from envsolve.app.solve.solving import notes_of, request_without_secrets
@@ -67,7 +73,7 @@ def conda_again(
     is_recorded = True
     for target in targets_of(bare, matrix, environ):
         platform = target.problem.platform
-        lock, asked = there(platform), asked_on(request.packages, platform)
+        lock, asked = there(platform), requirements_on(request.packages, platform)
         if lock is None or not _is_whole(lock):
             return None
         found = differences(lock, as_recorded, target)
@@ -98,7 +104,7 @@ def conda_again(
     return CondaAgain(locks, tuple(filter(None, solutions)), (*notes_of(targets, solutions), *notes), is_recorded)
 
 
-def _specs(lock: Lock, asked: CondaAsked, target: Target, solution: Solution | None) -> tuple[Asked, ...]:
+def _specs(lock: Lock, asked: CondaRequirements, target: Target, solution: Solution | None) -> tuple[Asked, ...]:
     """The requests for conda and pip, where the channels have of it what ``lock`` has."""
     there = {it.name: (Listed(it.version, it.build, it.depends),) for it in lock.conda}
     found = split(asked, target.problem, solution, lambda _: there, frozenset())
@@ -129,7 +135,7 @@ def _stack_again(target: Target, lock: Lock, matrix: Matrix) -> Solution | None:
     target = with_frameworks(target, [it.framework for it in lock.stack.frameworks if it.framework not in known])
     request = target.request
     if request.prefer is Policy.NEWEST_FRAMEWORK:
-        request = request._replace(prefer=Policy.LOCKED, held=held_in(lock))
+        request = request._replace(prefer=Policy.LOCKED, held=versions_in(lock))
     solution = Solver(matrix).solve(request, target.problem)
     if solution is None:
         return None

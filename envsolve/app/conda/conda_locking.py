@@ -27,7 +27,13 @@ from envsolve.app.conda.conda_refusal import Unfit, conda_refusal, not_on_channe
 from envsolve.app.conda.conda_stacks import leave_out_wheels, narrow, other_toolkit
 from envsolve.app.lock.lock_request import LockRequest
 from envsolve.app.packages.channel_builds import ChannelBuilds
-from envsolve.app.packages.conda_asked import asked_on, refuse_overrides, with_cuda, with_frameworks, with_stack
+from envsolve.app.packages.conda_requirements import (
+    refuse_overrides,
+    requirements_on,
+    with_cuda,
+    with_frameworks,
+    with_stack,
+)
 from envsolve.app.packages.lock_indexes import name_index
 from envsolve.app.request.targets import Target, targets_of
 from envsolve.app.solve.solving import Solved, notes_of, request_without_secrets, solutions_of
@@ -75,10 +81,10 @@ class _Locking:
         self._request, self._hidden = request_without_secrets(asked.request)
         refuse_overrides(self._request)
         targets = targets_of(self._request, matrix, environ)
-        self._on = {it.problem.platform: asked_on(asked.request.packages, it.problem.platform) for it in targets}
+        self._on = {it.problem.platform: requirements_on(asked.request.packages, it.problem.platform) for it in targets}
         for on in self._on.values():
             if on.python is not None:
-                from envsolve.app.packages.asked_packages import require_sources_in
+                from envsolve.app.packages.requirements import require_sources_in
 
                 require_sources_in(on.python, self._request.format, beside_conda=bool(on.conda))
         self.parts = Parts(asked, session, self._request, self._on, matrix, environ)

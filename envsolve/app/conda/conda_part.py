@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING
 
 from envsolve import __version__
 from envsolve.app.conda.conda_refusal import Unfit
-from envsolve.app.lock.held_locks import held_in_conda_lock
+from envsolve.app.lock.existing_locks import versions_in_conda_lock
 from envsolve.app.lock.lock_request import LockRequest
-from envsolve.app.packages.conda_asked import CondaAsked, Split, asked_in, split
+from envsolve.app.packages.conda_requirements import CondaRequirements, Split, requirements_of, split
 from envsolve.app.packages.lock_evidence import Origin, evidence_of
 from envsolve.app.request.command import recorded_command
 from envsolve.app.request.own_rows import pins_are_own, stack_is_own
@@ -107,7 +107,7 @@ class Parts:
         asked: LockRequest,
         session: Session,
         request: Request,
-        on: Mapping[Platform, CondaAsked],
+        on: Mapping[Platform, CondaRequirements],
         matrix: Matrix,
         environ: Mapping[str, str],
     ) -> None:
@@ -119,7 +119,7 @@ class Parts:
         self.notes: list[Note] = []
         self.of_conda: frozenset[str] = frozenset()
         self.companions: dict[Platform, frozenset[str]] = {}
-        self.kept = functools.cache(lambda it: held_in_conda_lock(asked.there(it), request.packages))
+        self.kept = functools.cache(lambda it: versions_in_conda_lock(asked.there(it), request.packages))
         """What stays of the lock that is there, by the platform."""
 
     def close(self) -> None:
@@ -285,7 +285,7 @@ def made(
     matrix: Matrix,
 ) -> Made:
     """How ``lock`` of ``solution`` came to be: for the request ``recorded``, with a stack for each of ``targets``."""
-    asked = asked_in(recorded, Platform(lock.platform), lock.python)
+    asked = requirements_of(recorded, Platform(lock.platform), lock.python)
     requirements, options = asked.as_recorded(recorded)
     return Made(
         __version__,

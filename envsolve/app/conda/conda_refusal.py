@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from envsolve.app.packages.conda_asked import is_environment_file
+from envsolve.app.packages.conda_requirements import is_environment_file
 from envsolve.app.request.command import way_out
 from envsolve.errors import ConflictStep, Hint, UnsolvableError
 from envsolve.lockfile.lock import Asked

@@ -15,10 +15,10 @@ from packaging.version import Version
 
 from envsolve.app.lock.lock_notes import notes_of_metadata
 from envsolve.app.lock.lock_refusal import packages_refusal, refuse_strangers
-from envsolve.app.packages.asked_packages import Given, build_constraints_in, for_interpreter, given
 from envsolve.app.packages.direct_packages import with_direct
 from envsolve.app.packages.lock_frameworks import holding_on
 from envsolve.app.packages.lock_indexes import Lines, Places, places, settings_of
+from envsolve.app.packages.requirements import Requirements, build_constraints_in, for_interpreter, read_requirements
 from envsolve.app.packages.stack_wheels import indexes_for, limits_around, notes_of, question_around
 from envsolve.app.request.network import Network
 from envsolve.app.request.targets import Target, glibc_of
@@ -54,7 +54,7 @@ class PipSide(NamedTuple):
     """
 
     request: Request
-    wanted: Given
+    wanted: Requirements
     solution: Solution | None
     held: Mapping[str, str] = {}
 
@@ -99,7 +99,7 @@ class CondaWheels:
         solve: Callable[[Sequence[str]], Sequence[CondaPackage]],
         target: Target,
         solution: Solution | None,
-        wanted: Given | None,
+        wanted: Requirements | None,
         held: Mapping[str, str],
         progress: Progress,
     ) -> tuple[Sequence[CondaPackage], Wheels]:
@@ -108,7 +108,7 @@ class CondaWheels:
         Raises UnsolvableError, OutsideError, and what ``solve`` raises without constraints.
         """
         holds = holding_on((target.problem,))
-        wanted = with_direct(wanted or given(Packages()), self._lines, target.request.format, holds, {})
+        wanted = with_direct(wanted or read_requirements(Packages()), self._lines, target.request.format, holds, {})
         where = self.where = places(self._request, wanted, self._settings)
         request = target.request._replace(packages=self._request.packages)
         side = PipSide(request, wanted, solution, held)

@@ -24,19 +24,19 @@ from envsolve.app.environment.installed_packages import InstalledPackages
 from envsolve.app.lock.lock_notes import notes_of_metadata
 from envsolve.app.lock.lock_refusal import packages_refusal, refuse_strangers
 from envsolve.app.lock.lock_worlds import builds_of
-from envsolve.app.packages.asked_packages import Given, for_target, given
 from envsolve.app.packages.audit import WheelAudit
 from envsolve.app.packages.direct_packages import with_direct
 from envsolve.app.packages.lock_frameworks import require_wheels, with_frameworks
 from envsolve.app.packages.lock_indexes import Lines, Places, start
 from envsolve.app.packages.lock_stacks import attempt_of, joined_among, with_joined
+from envsolve.app.packages.requirements import Requirements, for_target, read_requirements
 from envsolve.app.packages.stack_wheels import indexes_for, limits_around, notes_of, question_around, required_by_builds
 from envsolve.app.request.command import recorded_options
 from envsolve.app.request.network import Network
 from envsolve.app.request.refusal import refusal
 from envsolve.app.request.targets import target_of
 from envsolve.app.solve.solving import request_without_secrets
-from envsolve.app.status.held_stack import HeldStack, stack_in
+from envsolve.app.status.locked_stack import LockedStack, stack_in
 from envsolve.app.status.package_changes import Change
 from envsolve.conda.names import present_projects
 from envsolve.create.changeable import require_changeable
@@ -106,7 +106,7 @@ class Addition(NamedTuple):
     changes: tuple[Change, ...]
     lock: Lock
     notes: tuple[Note, ...]
-    wanted: Given
+    wanted: Requirements
     around: tuple[str, ...]
 
 
@@ -223,10 +223,10 @@ def _by_name(request: Request, installed: Mapping[str, str]) -> Iterator[tuple[N
             yield Need((*there, *of_cpu, *known.wheels)[0], (), str(it.specifier), ""), str(request.asker)
 
 
-def _of_installers(environ: Mapping[str, str]) -> Given:
+def _of_installers(environ: Mapping[str, str]) -> Requirements:
     """The constraints that pip and uv are under, as in NVIDIA's images."""
     files = (file for name in ("PIP_CONSTRAINT", "UV_CONSTRAINT") for file in environ.get(name, "").split())
-    return given(RequestedPackages(constraints=tuple(dict.fromkeys(files))))
+    return read_requirements(RequestedPackages(constraints=tuple(dict.fromkeys(files))))
 
 
 def _newest(needs: Iterable[Need], question: Question, indexes: Indexes) -> Iterator[tuple[str, str]]:
@@ -258,7 +258,7 @@ class _Around:
         self,
         asked: AddRequest,
         inventory: Inventory,
-        wanted: Given,
+        wanted: Requirements,
         where: Places,
         lines: Lines,
         environ: Mapping[str, str],
@@ -289,7 +289,7 @@ class _Around:
         named = tuple(it for it in target.problem.frameworks if it.framework not in there)
         self._request, self._problem = target.request, target.problem._replace(frameworks=named)
 
-    def _held_stack(self) -> HeldStack | None:
+    def _held_stack(self) -> LockedStack | None:
         """The frameworks that are installed, as builds of the matrix."""
         packages = (it for it in self._installed.by_name.values() if not it.is_of_conda)
         pins = tuple(Pin(it.name, it.version, (), None) for it in packages)

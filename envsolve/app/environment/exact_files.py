@@ -11,8 +11,8 @@ from typing import NamedTuple
 
 from packaging.version import Version
 
-from envsolve.app.packages.asked_packages import Given
 from envsolve.app.packages.lock_indexes import Lines, Places, places, settings_of
+from envsolve.app.packages.requirements import Requirements
 from envsolve.app.request.network import Network
 from envsolve.frameworks import OWN_INDEX
 from envsolve.index.client import Indexes, package_file
@@ -99,7 +99,7 @@ def exact_files(
     named: Mapping[str, str],
     environ: Mapping[str, str],
     *,
-    given: Given | None = None,
+    requirements: Requirements | None = None,
     interpreter: Interpreter | None = None,
     mapped: Mapping[str, str] | None = None,
 ) -> Iterator[ExactFiles]:
@@ -110,7 +110,7 @@ def exact_files(
     """
     settings = settings_of(environ)
     request = Request((), index_url=asking.index_url, extra_index_urls=asking.extra_index_urls)
-    where = places(request, given or Given((), (), {}, None, ()), settings)
+    where = places(request, requirements or Requirements((), (), {}, None, ()), settings)
     own = {**where.mapped, **dict(_of_pytorch(named, asking, where)), **(mapped or {})}
     sources = Sources.ANY if asking.allow_builds else Sources.NONE
     wanted = None if interpreter is None else Wanted(interpreter, sources=sources)

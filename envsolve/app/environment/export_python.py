@@ -20,7 +20,7 @@ from envsolve.app.environment.exporting import (
     ExportRequest,
     NotWholeError,
 )
-from envsolve.app.packages.asked_packages import Given
+from envsolve.app.packages.requirements import Requirements
 from envsolve.boundary.secrets import without_secrets
 from envsolve.errors import Hint, OutsideError, UsageError
 from envsolve.index.settings import default_index
@@ -94,11 +94,16 @@ def _from_indexes(
     notes = list[Note]()
     network = asked.asking.network if asked.from_indexes else asked.asking.network._replace(offline=True)
     extra_urls = () if read.made is not None else read.indexes  # ours say of each pin where it is from
-    given = Given((), (), {}, read.default_index or None, extra_urls)
+    requirements = Requirements((), (), {}, read.default_index or None, extra_urls)
     mapped = {pin.name: pin.index_url for pin in read.pins if pin.index_url not in (None, "", read.default_index)}
     named = {pin.name: pin.version for pin in missing}
     with exact_files(
-        asked.asking._replace(network=network), named, environ, given=given, interpreter=read.interpreter, mapped=mapped
+        asked.asking._replace(network=network),
+        named,
+        environ,
+        requirements=requirements,
+        interpreter=read.interpreter,
+        mapped=mapped,
     ) as files:
         try:
             found = {pin: _listed(pin, files, notes.append) for pin in missing}
@@ -190,8 +195,8 @@ def _of_pylock(read: Lock, asking: Asking) -> _Places:
         default, is_plain = plain, True
     else:
         default, is_plain = used.most_common(1)[0][0], False
-    given = [url.rstrip("/") for url in asked.option("extra-index-urls")]
-    order = dict.fromkeys((*_of_frameworks(read), *given, *used))
+    read_requirements = [url.rstrip("/") for url in asked.option("extra-index-urls")]
+    order = dict.fromkeys((*_of_frameworks(read), *read_requirements, *used))
     typed = [without_secrets(url).rstrip("/") for url in asking.extra_index_urls] if unsaid else []
     extra = dict.fromkeys((*typed, *(url for url in order if url in used)))
     return _Places(default, is_plain, tuple(url for url in extra if url != default))

@@ -158,7 +158,7 @@ def _install_conda(
 
 def _write_activation(plan: Plan, prefix: Path, platform: Platform, matrix: Matrix) -> Iterator[Note]:
     """Have set what frameworks here need; on Windows an environment is on its path, and no framework has XLA."""
-    from envsolve.app.status.held_stack import stack_in
+    from envsolve.app.status.locked_stack import stack_in
 
     forget(prefix)
     held = None if platform.is_windows else stack_in(plan.lock, PurePath(plan.lock_name), plan.text, platform, matrix)

@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 
 from envsolve.app.environment.making import CreateRequest, Progress, install_packages, scratch_in
-from envsolve.app.status.held_stack import packages_in
+from envsolve.app.status.locked_stack import packages_in
 from envsolve.app.status.package_changes import Change
 from envsolve.boundary.answers import ask_python
 from envsolve.create.claims import altered_files, claiming

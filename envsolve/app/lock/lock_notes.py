@@ -9,8 +9,8 @@ from typing import NamedTuple
 from packaging.specifiers import SpecifierSet
 
 from envsolve.app.lock.lock_result import said
-from envsolve.app.packages.asked_packages import Given
 from envsolve.app.packages.lock_stacks import Attempt
+from envsolve.app.packages.requirements import Requirements
 from envsolve.app.packages.stack_wheels import Rivals
 from envsolve.app.request.command import way_out
 from envsolve.boundary.secrets import without_secrets
@@ -60,7 +60,7 @@ class Notes:
         self,
         resolved: Resolved,
         request: Request,
-        wanted: Given,
+        wanted: Requirements,
         solver: Solver,
         rivals: Rivals,
         refusal_of: RefusalOf,

@@ -8,8 +8,8 @@ from packaging.specifiers import SpecifierSet
 
 from envsolve.app.lock.lock_notes import index_hint
 from envsolve.app.lock.lock_worlds import Unbuilt
-from envsolve.app.packages.asked_packages import Given
 from envsolve.app.packages.compiling import how_to_compile
+from envsolve.app.packages.requirements import Requirements
 from envsolve.app.packages.stack_wheels import index_of, strangers
 from envsolve.app.request.command import command_of, way_out
 from envsolve.boundary.secrets import without_secrets
@@ -167,7 +167,7 @@ def refuse_strangers(solution: Solution | None, pins: Iterable[Pin], request: Re
 
 
 def unbuilt_refusal(
-    unbuilt: Sequence[Unbuilt], interpreter: Interpreter, request: Request, wanted: Given
+    unbuilt: Sequence[Unbuilt], interpreter: Interpreter, request: Request, wanted: Requirements
 ) -> UnsolvableError:
     """The error where an answer has packages of which only a build tells what they require; it shows all of them."""
     origins = {need.name: origin for need, origin in wanted.needs}

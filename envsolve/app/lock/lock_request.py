@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import NamedTuple
 
-from envsolve.app.lock.held_locks import LockFor, nothing
+from envsolve.app.lock.existing_locks import LockFor, nothing
 from envsolve.app.request.network import Network
 from envsolve.model.request import Request
 

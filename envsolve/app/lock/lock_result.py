@@ -6,11 +6,11 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from envsolve import __version__
-from envsolve.app.packages.asked_packages import Given, for_target
 from envsolve.app.packages.lock_evidence import Origins, evidence_of
 from envsolve.app.packages.lock_frameworks import left_out
 from envsolve.app.packages.lock_indexes import Places
 from envsolve.app.packages.lock_stacks import Attempt
+from envsolve.app.packages.requirements import Requirements, for_target
 from envsolve.app.packages.stack_wheels import index_of, notes_of, runs_in_part
 from envsolve.app.request.command import command_of, recorded_command, recorded_options
 from envsolve.app.request.own_rows import notes_on_own_rows, pins_are_own, stack_is_own
@@ -57,7 +57,13 @@ class Result:
     """Makes the lock for a target. ``recorded`` is the request that it says it was made for, where that is another."""
 
     def __init__(
-        self, request: Request, recorded: Request | None, matrix: Matrix, target: Target, wanted: Given, where: Places
+        self,
+        request: Request,
+        recorded: Request | None,
+        matrix: Matrix,
+        target: Target,
+        wanted: Requirements,
+        where: Places,
     ) -> None:
         self._request, self._recorded, self._matrix = request, recorded, matrix
         self._target, self._wanted, self._where = target, wanted, where

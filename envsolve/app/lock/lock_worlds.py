@@ -16,9 +16,9 @@ from typing import NamedTuple
 from packaging.specifiers import SpecifierSet
 from packaging.version import Version
 
-from envsolve.app.packages.asked_packages import Given, for_target
 from envsolve.app.packages.lock_frameworks import python_of
 from envsolve.app.packages.lock_indexes import Lines, Places
+from envsolve.app.packages.requirements import Requirements, for_target
 from envsolve.app.packages.stack_in_search import StackInSearch
 from envsolve.app.packages.stack_wheels import Limits, files_for, index_of, is_lockable
 from envsolve.app.request.targets import glibc_of
@@ -123,7 +123,7 @@ class Worlds:
         request: Request,
         problem: Problem,
         requested: Iterable[str],
-        wanted: Given,
+        wanted: Requirements,
         solver: Solver,
         matrix: Matrix,
         where: Places,
@@ -275,7 +275,7 @@ class Worlds:
             world = self._world(interpreter, wanted, sources)
             yield Candidates(world, (*wanted.needs, *of_builds), is_last_resort)  # frameworks follow the packages
 
-    def _world(self, interpreter: Interpreter, wanted: Given, sources: Sources) -> World:
+    def _world(self, interpreter: Interpreter, wanted: Requirements, sources: Sources) -> World:
         indexes = Indexes(
             (*self._where.extra, self._where.default),
             self._lines.pool,

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from envsolve.app.lock.held_locks import LockFor, held_in_python_lock
+from envsolve.app.lock.existing_locks import LockFor, versions_in_python_lock
 from envsolve.app.lock.lock_refusal import PACKAGES_CONFLICT
 from envsolve.app.lock.lock_request import LockRequest
 from envsolve.app.lock.lock_result import Locked
 from envsolve.app.lock.target_lock import TargetLock
-from envsolve.app.packages.asked_packages import Given, as_in_lock, given
 from envsolve.app.packages.audit import read_before, with_read
 from envsolve.app.packages.compiling import HOW_TO_COMPILE, cpu_by_default, how_to_compile
 from envsolve.app.packages.direct_packages import with_direct
@@ -17,6 +16,7 @@ from envsolve.app.packages.lock_evidence import Origin
 from envsolve.app.packages.lock_frameworks import holding_on, require_wheels, with_frameworks
 from envsolve.app.packages.lock_indexes import Start, places, settings_of, start
 from envsolve.app.packages.lock_stacks import stays
+from envsolve.app.packages.requirements import Requirements, as_in_lock, read_requirements
 from envsolve.app.packages.wheel_ways import Tried, are_published, stack_text, ways_to_wheels
 from envsolve.app.request.targets import Target, targets_of
 from envsolve.app.solve.solving import Solved, request_without_secrets
@@ -73,7 +73,7 @@ def _ways(
 ) -> Iterator[Hint]:
     """What to change so that those of ``names`` have a wheel that are published beside the indexes."""
 
-    def attempt(request: Request, wanted: Given, end: float) -> list[Tried] | None:
+    def attempt(request: Request, wanted: Requirements, end: float) -> list[Tried] | None:
         asked, changed = lock_request._replace(request=request), began._replace(wanted=wanted)
         try:
             return [it.tried(began.lines, end) for it in _locks_of(asked, changed, matrix, environ)]
@@ -120,7 +120,7 @@ def locked_again(
     """
     request, hidden = request_without_secrets(lock_request.request)
     recorded, _ = request_without_secrets(lock_request.recorded or request)
-    wanted = given(lock_request.request.packages)
+    wanted = read_requirements(lock_request.request.packages)
     where = places(lock_request.request, wanted, settings_of(environ))
     require_wheels(request)
     targets = targets_of(request, matrix, environ)
@@ -154,7 +154,7 @@ def _reads_more(made: Made, request: Request) -> bool:
 def _commits(lock_request: LockRequest, targets: Iterable[Target]) -> dict[str, str]:
     """The commits in the existing locks that stay, by the address that was required."""
     there = (lock_request.there(target.problem.platform) for target in targets)
-    found = (it for lock in there for it in held_in_python_lock(lock)[1].commits)
+    found = (it for lock in there for it in versions_in_python_lock(lock)[1].commits)
     needs = ((parse_need(text), url) for text, url in found)
     return {need.url: url for need, url in needs if stays(lock_request.request.packages, need.name)}
 

@@ -6,8 +6,8 @@ from collections.abc import Callable, Mapping
 
 from envsolve.app.lock.lock_notes import RefusalOf, Resolved
 from envsolve.app.lock.lock_refusal import packages_refusal, refusal, typed_requirements
-from envsolve.app.packages.asked_packages import Given
 from envsolve.app.packages.lock_stacks import Attempt
+from envsolve.app.packages.requirements import Requirements
 from envsolve.app.request.command import way_out
 from envsolve.errors import Hint, OutsideError, UnsolvableError
 from envsolve.model.need import is_limited, parse_need
@@ -55,7 +55,7 @@ def refusal_of_search(search: Callable[[], Found], attempt: Attempt) -> Unsolvab
 
 
 def require_recent(
-    made: Resolved, wanted: Given, request: Request, kept: Mapping[str, str], refusal_of: RefusalOf
+    made: Resolved, wanted: Requirements, request: Request, kept: Mapping[str, str], refusal_of: RefusalOf
 ) -> None:
     """Raise UnsolvableError if the newest version that fits of a requested package is long out of date.
 

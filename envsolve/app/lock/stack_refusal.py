@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from envsolve.app.packages.asked_packages import Given
+from envsolve.app.packages.requirements import Requirements
 from envsolve.app.request.refusal import refusal
 from envsolve.errors import Hint, UnsolvableError
 from envsolve.frameworks import FRAMEWORK_OF_WHEEL, FRAMEWORKS
@@ -20,7 +20,7 @@ _CUDA_BUILD = re.compile(r"cu\d+")
 
 
 def stack_refusal(
-    request: Request, problem: Problem, solver: Solver, wanted: Given, *, typed: Request, on_python: bool
+    request: Request, problem: Problem, solver: Solver, wanted: Requirements, *, typed: Request, on_python: bool
 ) -> UnsolvableError:
     """The error where the stack itself has no solution; ``on_python``: what is requested depends on the Python.
 
@@ -43,7 +43,9 @@ def stack_refusal(
     return error
 
 
-def _cpu_hints(request: Request, problem: Problem, solver: Solver, wanted: Given, typed: Request) -> Iterator[Hint]:
+def _cpu_hints(
+    request: Request, problem: Problem, solver: Solver, wanted: Requirements, typed: Request
+) -> Iterator[Hint]:
     """The CPU build in place of a framework that is only a requirement, where the others have a stack without it.
 
     It is never chosen without being requested: beside the CUDA libraries of the others, a build for other GPUs uses the

@@ -12,7 +12,7 @@ from functools import partial
 
 from packaging.version import Version
 
-from envsolve.app.lock.held_locks import held_in_python_lock
+from envsolve.app.lock.existing_locks import versions_in_python_lock
 from envsolve.app.lock.lock_notes import Notes, Resolved, gpu_notes
 from envsolve.app.lock.lock_refusal import (
     packages_refusal,
@@ -25,7 +25,6 @@ from envsolve.app.lock.lock_result import Locked, Result
 from envsolve.app.lock.lock_worlds import Chosen, Worlds, builds_of, held_builds
 from envsolve.app.lock.outdated import refusal_of_search, require_recent
 from envsolve.app.lock.stack_refusal import stack_refusal
-from envsolve.app.packages.asked_packages import Given, for_interpreter
 from envsolve.app.packages.audit import WheelAudit
 from envsolve.app.packages.extension_wheels import ExtensionWheels
 from envsolve.app.packages.lock_evidence import UNREAD_PLACES, on_unread_places, origins_in
@@ -40,6 +39,7 @@ from envsolve.app.packages.lock_stacks import (
     stays,
     with_joined,
 )
+from envsolve.app.packages.requirements import Requirements, for_interpreter
 from envsolve.app.packages.stack_in_search import StackInSearch
 from envsolve.app.packages.stack_wheels import (
     Limits,
@@ -89,7 +89,9 @@ class _LeftOutError(Exception):
 class TargetLock:
     """The lock for one target: looks for the best answer, and for the next one where an index lacks a build of it."""
 
-    def __init__(self, lock_request: LockRequest, matrix: Matrix, target: Target, wanted: Given, where: Places) -> None:
+    def __init__(
+        self, lock_request: LockRequest, matrix: Matrix, target: Target, wanted: Requirements, where: Places
+    ) -> None:
         self._lock_request, self._matrix, self._target = lock_request, matrix, target
         self._where = where
         self._result = Result(lock_request.request, lock_request.recorded, matrix, target, wanted, where)
@@ -99,7 +101,7 @@ class TargetLock:
         self._is_plain = self._has_no_builds()
         self._wanted = wanted._replace(needs=(*self._by_name(), *wanted.needs)) if self._is_plain else wanted
         there = lock_request.there(target.problem.platform)
-        pins, held = held_in_python_lock(there)
+        pins, held = versions_in_python_lock(there)
         packages = lock_request.request.packages
         self._old_pins = () if there is None else there.pins
         self._versions = {it.name: it.version for it in pins if stays(packages, it.name)}
@@ -323,7 +325,7 @@ class TargetLock:
     def _limits(self, attempt: Attempt, *, in_part: bool) -> Limits:
         return limits_around(attempt.solution, self._wanted_on(attempt), self._matrix, in_part=in_part)
 
-    def _wanted_on(self, attempt: Attempt) -> Given:
+    def _wanted_on(self, attempt: Attempt) -> Requirements:
         return for_interpreter(self._wanted, attempt.interpreter)
 
     def _found(

@@ -15,8 +15,8 @@ from packaging.version import Version
 
 from envsolve.app.matrix.channel_releases import releases_on_channels
 from envsolve.app.matrix.new_releases import NewReleases, Row, breaches, framework_document, inferred_row
-from envsolve.app.packages.asked_packages import given
 from envsolve.app.packages.lock_indexes import Lines, places, settings_of
+from envsolve.app.packages.requirements import read_requirements
 from envsolve.app.request.network import Network
 from envsolve.app.request.targets import platforms_of
 from envsolve.conda.process import is_installed
@@ -78,7 +78,7 @@ def _on_indexes(
     why: list[str],
 ) -> tuple[list[ReadRow], dict[str, str]]:
     """The newest release on the indexes, from the small files of its wheels, and the days of its versions."""
-    settings, wanted = settings_of(environ), given(request.packages)
+    settings, wanted = settings_of(environ), read_requirements(request.packages)
     where = places(request, wanted, settings)
     lines = Lines(network, settings, environ, builds=False)
     rows: list[ReadRow] = []

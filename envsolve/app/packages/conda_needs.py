@@ -12,11 +12,11 @@ from typing import NamedTuple
 from packaging.specifiers import SpecifierSet
 from packaging.version import Version
 
-from envsolve.app.packages.asked_packages import Given, for_target
 from envsolve.app.packages.channel_builds import takes
-from envsolve.app.packages.conda_asked import CondaAsked, Listing, Split
+from envsolve.app.packages.conda_requirements import CondaRequirements, Listing, Split
 from envsolve.app.packages.lock_frameworks import pythons_of_stack
 from envsolve.app.packages.lock_stacks import interpreter_of
+from envsolve.app.packages.requirements import Requirements, for_target
 from envsolve.conda.names import conda_names
 from envsolve.conda.session import Listed
 from envsolve.conda.specs import conda_versions
@@ -42,12 +42,14 @@ class FrameworksIn(NamedTuple):
     as_wheels: bool
 
 
-def frameworks_in(given: Given, anyway: frozenset[str], problem: Problem) -> FrameworksIn:
+def frameworks_in(requirements: Requirements, anyway: frozenset[str], problem: Problem) -> FrameworksIn:
     """What of ``given`` is asked of the stack of ``problem``, beside the frameworks ``anyway``."""
-    python, holds = pythons_of_stack(given, anyway, problem)
-    found = [(need, origin) for need, origin in given.needs if _is_of_stack(need) and holds(need.marker)]
+    python, holds = pythons_of_stack(requirements, anyway, problem)
+    found = [(need, origin) for need, origin in requirements.needs if _is_of_stack(need) and holds(need.marker)]
     frameworks = tuple((FRAMEWORK_OF_WHEEL[need.name], SpecifierSet(need.specifier)) for need, _ in found)
-    hashed = {FRAMEWORK_OF_WHEEL[need.name] for need, _ in given.hashed if _is_of_stack(need) and holds(need.marker)}
+    hashed = {
+        FRAMEWORK_OF_WHEEL[need.name] for need, _ in requirements.hashed if _is_of_stack(need) and holds(need.marker)
+    }
     in_section = any(origin.startswith(PIP_SECTION) for _, origin in found)
     asked = anyway.union(name for name, _ in frameworks)
     return FrameworksIn(frameworks, python, as_wheels=in_section or bool(hashed & asked))
@@ -58,8 +60,8 @@ def _is_of_stack(need: Need) -> bool:
 
 
 def split_needs(
-    asked: CondaAsked,
-    given: Given,
+    asked: CondaRequirements,
+    requirements: Requirements,
     problem: Problem,
     solution: Solution | None,
     listed: Listing,
@@ -70,7 +72,7 @@ def split_needs(
     A wheel for the Python of the stack is better than a conda package for another, which would take an older stack; but
     for those of ``anyway``.
     """
-    python = for_target(given, Markers(interpreter_of(problem, solution).marker_values()))
+    python = for_target(requirements, Markers(interpreter_of(problem, solution).marker_values()))
     hashed = python.hashes
     _refuse_hashes_of_conda(hashed, solution)
 
@@ -123,9 +125,9 @@ def _refuse_hashes_of_conda(hashed: Collection[str], solution: Solution | None) 
             )
 
 
-def _constraints(given: Given) -> Iterator[str]:
+def _constraints(requirements: Requirements) -> Iterator[str]:
     """What constraint files say of versions, for every conda package that may be the project."""
-    for need, _ in given.constraints:
+    for need, _ in requirements.constraints:
         if need.specifier:
             yield from (f"{name} {conda_versions(need.specifier)}" for name in conda_names(need.name))
 

@@ -75,7 +75,7 @@ def _of_settings(condarc: Condarc) -> Iterator[str]:
 
 
 def _of_files(files: Sequence[str]) -> Iterator[str]:
-    from envsolve.app.packages.conda_asked import is_environment_file
+    from envsolve.app.packages.conda_requirements import is_environment_file
     from envsolve.lockfile.environment_request import read_environment
 
     for name in files:

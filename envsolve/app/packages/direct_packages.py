@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from envsolve.app.packages.asked_packages import Given, require_sources_in, with_names
 from envsolve.app.packages.lock_indexes import Lines
+from envsolve.app.packages.requirements import Requirements, require_sources_in, with_names
 from envsolve.boundary.secrets import without_secrets
 from envsolve.errors import EnvsolveError, Refused
 from envsolve.index.requirement_file import place_of
@@ -15,8 +15,8 @@ from envsolve.model.reference import as_typed, named, parse_reference
 
 
 def with_direct(
-    wanted: Given, lines: Lines, format_name: str, holds: Callable[[str], bool], commits: Mapping[str, str]
-) -> Given:
+    wanted: Requirements, lines: Lines, format_name: str, holds: Callable[[str], bool], commits: Mapping[str, str]
+) -> Requirements:
     """``wanted`` with what is at the addresses of its requirements, and at those that these require.
 
     ``holds`` says whether a marker holds on any target: what is for other ones is not read. ``commits`` are the

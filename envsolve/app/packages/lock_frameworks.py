@@ -10,8 +10,8 @@ from collections.abc import Set as AbstractSet
 from packaging.specifiers import SpecifierSet
 from packaging.version import Version
 
-from envsolve.app.packages.asked_packages import Given
 from envsolve.app.packages.lock_indexes import Places
+from envsolve.app.packages.requirements import Requirements
 from envsolve.app.request.targets import Target
 from envsolve.errors import Hint, Refused, UnsolvableError, UsageError
 from envsolve.frameworks import ASKED_FOR_AS, DEPENDENT_FRAMEWORKS, FRAMEWORK_OF_WHEEL, DependentFramework
@@ -30,7 +30,7 @@ _CPU_LABEL = "+cpu"
 _PYTHONS = range(8, 20)
 
 
-def with_frameworks(target: Target, wanted: Given, where: Places) -> Target:
+def with_frameworks(target: Target, wanted: Requirements, where: Places) -> Target:
     """``target`` with the frameworks among the requirements, and the wheels that its indexes can have.
 
     What constraints say of a framework counts for the stack, which is solved before the packages around it; an
@@ -58,7 +58,7 @@ def with_frameworks(target: Target, wanted: Given, where: Places) -> Target:
 
 
 def pythons_of_stack(
-    wanted: Given, anyway: AbstractSet[str], problem: Problem
+    wanted: Requirements, anyway: AbstractSet[str], problem: Problem
 ) -> tuple[SpecifierSet | None, Callable[[str], bool]]:
     """The Pythons that the stack of ``problem`` may be for, and whether a marker holds on any of them.
 
@@ -69,13 +69,13 @@ def pythons_of_stack(
     return python, lambda marker: bool(pythons.holding(marker))
 
 
-def left_out(wanted: Given, pins: Sequence[Pin], interpreter: Interpreter) -> Iterator[Note]:
+def left_out(wanted: Requirements, pins: Sequence[Pin], interpreter: Interpreter) -> Iterator[Note]:
     """The frameworks that are requested on other Pythons alone and that a lock therefore has not."""
     there = {FRAMEWORK_OF_WHEEL[pin.name] for pin in pins if pin.name in FRAMEWORK_OF_WHEEL}
     yield from left_out_of_stack(wanted, there, interpreter)
 
 
-def left_out_of_stack(wanted: Given, there: AbstractSet[str], interpreter: Interpreter) -> Iterator[Note]:
+def left_out_of_stack(wanted: Requirements, there: AbstractSet[str], interpreter: Interpreter) -> Iterator[Note]:
     """The same where ``there`` are the frameworks of the stack."""
     markers = Markers(interpreter.marker_values())
     version = ".".join(map(str, interpreter.python[:2]))
@@ -86,7 +86,7 @@ def left_out_of_stack(wanted: Given, there: AbstractSet[str], interpreter: Inter
         yield Note("left-out", text)
 
 
-def _of_frameworks(wanted: Given) -> Iterator[Need]:
+def _of_frameworks(wanted: Requirements) -> Iterator[Need]:
     """What is asked of frameworks by the names of their packages, each once."""
     yield from dict.fromkeys(need for need, _ in wanted.needs if need.name in FRAMEWORK_OF_WHEEL and not need.url)
 
@@ -137,7 +137,7 @@ class _Pythons:
             self._known[marker] = frozenset(found) if marker else frozenset(_PYTHONS)
         return self._known[marker]
 
-    def with_most(self, anyway: AbstractSet[str], wanted: Given) -> SpecifierSet | None:
+    def with_most(self, anyway: AbstractSet[str], wanted: Requirements) -> SpecifierSet | None:
         """The Pythons of the request on which the most frameworks are requested, all of them where that can be.
 
         ``anyway`` are the frameworks requested whatever the Python. Among several sets of as many frameworks it is the
@@ -168,7 +168,7 @@ def holding_on(problems: Iterable[Problem]) -> Callable[[str], bool]:
     return lambda marker: any(it.holding(marker) for it in pythons)
 
 
-def constraint_on(wanted: Given, framework: str, problem: Problem) -> SpecifierSet:
+def constraint_on(wanted: Requirements, framework: str, problem: Problem) -> SpecifierSet:
     """What constraint files say of the versions of a framework."""
     pythons = _Pythons(problem)
     return _all_of(
@@ -178,7 +178,7 @@ def constraint_on(wanted: Given, framework: str, problem: Problem) -> SpecifierS
     )
 
 
-def asks_for_cuda(wanted: Given, problem: Problem) -> bool:
+def asks_for_cuda(wanted: Requirements, problem: Problem) -> bool:
     """Whether a requirement names CUDA, as ``tensorflow[and-cuda]`` does, or is for GPUs alone, as ``vllm`` is.
 
     Then a GPU is wanted, there or not.
@@ -196,7 +196,7 @@ def dependent_of(need: Need) -> DependentFramework | None:
     return None if need.url or _CPU_LABEL in need.specifier else DEPENDENT_FRAMEWORKS.get(need.name)
 
 
-def require_wheels_of_dependents(target: Target, wanted: Given, holds: Callable[[str], bool]) -> None:
+def require_wheels_of_dependents(target: Target, wanted: Requirements, holds: Callable[[str], bool]) -> None:
     """Raise UnsolvableError for a dependent framework that has no wheel for the platform, or for the CPU."""
     request, problem = target.request, target.problem
     for need, origin in wanted.needs:
@@ -222,7 +222,7 @@ def require_wheels_of_dependents(target: Target, wanted: Given, holds: Callable[
         raise UnsolvableError("no-wheel", message, (cause,), tuple(hints), refused=refused)
 
 
-def depends_on_python(wanted: Given) -> bool:
+def depends_on_python(wanted: Requirements) -> bool:
     """Whether markers ask for a framework by the Python, which the stack decides on: all of them count for it."""
     asked = (need for need, _ in (*wanted.needs, *wanted.constraints) if need.name in FRAMEWORK_OF_WHEEL)
     return any(_is_about_python(need.marker) for need in asked)

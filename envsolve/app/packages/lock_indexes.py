@@ -13,7 +13,7 @@ from pathlib import Path
 from threading import Lock
 from typing import TYPE_CHECKING, NamedTuple
 
-from envsolve.app.packages.asked_packages import Given, given
+from envsolve.app.packages.requirements import Requirements, read_requirements
 from envsolve.app.request.network import Network
 from envsolve.boundary.secrets import without_secrets
 from envsolve.errors import Hint, OutsideError, UsageError
@@ -206,7 +206,7 @@ def settings_of(environ: Mapping[str, str]) -> IndexSettings:
     return read_settings(environ, Path(home) if home else None, Path.cwd(), prefix=Path(sys.prefix))
 
 
-def places(request: Request, given: Given, settings: IndexSettings) -> Places:
+def places(request: Request, requirements: Requirements, settings: IndexSettings) -> Places:
     """The indexes of ``request``. Those on the command line come before those in files.
 
     Raises UsageError if what it names is no address, or a folder that is not there.
@@ -214,11 +214,11 @@ def places(request: Request, given: Given, settings: IndexSettings) -> Places:
     for key, url in (("index-url", request.index_url), *(("extra-index-urls", it) for it in request.extra_index_urls)):
         if url is not None:
             _require_place(url, request.asker.named(key))
-    named = request.index_url or given.index_url
+    named = request.index_url or requirements.index_url
     if named is not None:
         settings = IndexSettings()
     named = named or settings.index_url
-    extra = (*request.extra_index_urls, *given.extra_index_urls, *settings.extra_index_urls)
+    extra = (*request.extra_index_urls, *requirements.extra_index_urls, *settings.extra_index_urls)
     unread = settings.find_links and f"find-links in {settings.find_links_origin} is ignored"
     default = named or default_index()
     if settings.index_url and default.startswith("file:"):
@@ -294,7 +294,7 @@ class _Nobody:
 class Start(NamedTuple):
     """What a request asks of which indexes, and the connection to them."""
 
-    wanted: Given
+    wanted: Requirements
     where: Places
     lines: Lines
 
@@ -306,7 +306,7 @@ def start(request: Request, network: Network, environ: Mapping[str, str]) -> Ite
     The connection ends with it, and an error of the default index says that it is the one. Raises UsageError if a
     file or a setting cannot be read.
     """
-    wanted = given(request.packages)
+    wanted = read_requirements(request.packages)
     settings = settings_of(environ)
     where = places(request, wanted, settings)
     builds, constraints = request.packages.allow_builds, wanted.build_constraints

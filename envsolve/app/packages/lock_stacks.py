@@ -7,8 +7,8 @@ from typing import NamedTuple
 
 from packaging.specifiers import SpecifierSet
 
-from envsolve.app.packages.asked_packages import Given
 from envsolve.app.packages.lock_frameworks import asks_for_cuda, constraint_on, python_of
+from envsolve.app.packages.requirements import Requirements
 from envsolve.app.request.targets import Target, glibc_of
 from envsolve.frameworks import FRAMEWORK_OF_WHEEL
 from envsolve.index.fitting import Interpreter
@@ -44,7 +44,7 @@ def interpreter_of(problem: Problem, solution: Solution | None) -> Interpreter:
     return Interpreter(python, problem.platform, glibc_of(problem))
 
 
-def problem_of(target: Target, wanted: Given) -> Problem:
+def problem_of(target: Target, wanted: Requirements) -> Problem:
     """The problem of ``target``; that of an unknown GPU where none was found and a requirement is for CUDA alone."""
     problem = target.problem
     if problem.cpu and target.fell_to_cpu and asks_for_cuda(wanted, problem):
@@ -77,7 +77,7 @@ def joined_among(pins: Iterable[Pin], problem: Problem) -> list[str]:
     return [it for it in dict.fromkeys(FRAMEWORK_OF_WHEEL[pin.name] for pin in new) if it not in known]
 
 
-def with_joined(problem: Problem, wanted: Given, joined: Sequence[str]) -> Problem:
+def with_joined(problem: Problem, wanted: Requirements, joined: Sequence[str]) -> Problem:
     """``problem`` with further frameworks, bounded by what constraint files say of them."""
     added = [FrameworkRequest(it, constraint_on(wanted, it, problem)) for it in joined]
     return problem._replace(frameworks=tuple(sorted((*problem.frameworks, *added), key=lambda it: it.framework)))

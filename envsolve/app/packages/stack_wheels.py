@@ -10,8 +10,8 @@ from functools import partial
 
 from packaging.version import Version
 
-from envsolve.app.packages.asked_packages import Given
 from envsolve.app.packages.lock_indexes import Lines, Places
+from envsolve.app.packages.requirements import Requirements
 from envsolve.boundary.secrets import without_secrets
 from envsolve.errors import Hint, UnsolvableError
 from envsolve.frameworks import BUILT_WITH, FRAMEWORK_OF_WHEEL, OWN_INDEX, rivals_of
@@ -73,7 +73,7 @@ def index_of(release: Release, packages: Packages) -> str | None:
 
 def indexes_for(
     solution: Solution | None,
-    wanted: Given,
+    wanted: Requirements,
     packages: Packages,
     where: Places,
     lines: Lines,
@@ -92,7 +92,7 @@ def indexes_for(
 
 
 def files_for(
-    wanted: Given, interpreter: Interpreter, packages: Packages, sources: Sources, more: Iterable[str] = ()
+    wanted: Requirements, interpreter: Interpreter, packages: Packages, sources: Sources, more: Iterable[str] = ()
 ) -> Wanted:
     """What files have to suit for what is ``wanted`` on a target, where ``sources`` may be taken as well.
 
@@ -112,7 +112,7 @@ def files_for(
 
 def question_around(
     solution: Solution | None,
-    wanted: Given,
+    wanted: Requirements,
     interpreter: Interpreter,
     packages: Packages,
     matrix: Matrix,
@@ -269,7 +269,7 @@ def runs_in_part(pins: Iterable[Pin], solution: Solution, matrix: Matrix) -> Ite
 class Limits:
     """The limits of a package: those of the stack, then those in the user's constraint files."""
 
-    def __init__(self, bounds: Bounds | None, wanted: Given) -> None:
+    def __init__(self, bounds: Bounds | None, wanted: Requirements) -> None:
         self._bounds = bounds
         self._constraints: dict[str, list[Limit]] = {}
         for need, origin in wanted.constraints:
@@ -285,7 +285,12 @@ class Limits:
 
 
 def limits_around(
-    solution: Solution | None, wanted: Given, matrix: Matrix, present: Collection[str] = (), *, in_part: bool = False
+    solution: Solution | None,
+    wanted: Requirements,
+    matrix: Matrix,
+    present: Collection[str] = (),
+    *,
+    in_part: bool = False,
 ) -> Limits:
     """The limits around a stack, if there is one; see :func:`bounds_of`."""
     return Limits(None if solution is None else bounds_of(solution, matrix, present, in_part=in_part), wanted)

@@ -13,8 +13,8 @@ from typing import NamedTuple
 
 from packaging.specifiers import SpecifierSet
 
-from envsolve.app.packages.asked_packages import Given
 from envsolve.app.packages.extension_wheels import published_version
+from envsolve.app.packages.requirements import Requirements
 from envsolve.app.request.command import way_out
 from envsolve.errors import Hint
 from envsolve.extension_sources import ExtensionSource, sources_for
@@ -42,7 +42,7 @@ class Tried(NamedTuple):
     source_of: Callable[[Pin], ExtensionSource | None]
 
 
-Try = Callable[[Request, Given, float], Sequence[Tried] | None]
+Try = Callable[[Request, Requirements, float], Sequence[Tried] | None]
 """The answers to a request, found until a moment of the monotonic clock; None if there are none."""
 
 
@@ -51,7 +51,7 @@ def are_published(names: Iterable[str]) -> list[str]:
     return [it for it in sorted(names) if any(sources_for(it, on.value, third_party=True) for on in Platform)]
 
 
-def ways_to_wheels(names: Collection[str], request: Request, wanted: Given, attempt: Try) -> Iterator[Hint]:
+def ways_to_wheels(names: Collection[str], request: Request, wanted: Requirements, attempt: Try) -> Iterator[Hint]:
     """The changes of ``request``, for which ``wanted`` was read, with which all of ``names`` have a wheel.
 
     The first is the least change. If its wheels are those of third parties, the least without them comes after it.
@@ -87,7 +87,7 @@ def ways_to_wheels(names: Collection[str], request: Request, wanted: Given, atte
 class _Changes:
     """The changes of a request, for which ``wanted`` was read, that may give ``names`` a wheel."""
 
-    def __init__(self, names: Collection[str], request: Request, wanted: Given) -> None:
+    def __init__(self, names: Collection[str], request: Request, wanted: Requirements) -> None:
         self._request, self._wanted = request, wanted
         needs = {it: parse_need(it) for it in request.packages.requirements if not gives_address(it)}
         limited = {line: it for line, it in needs.items() if it.specifier and not it.marker}
@@ -106,7 +106,7 @@ class _Changes:
         self.limits = tuple(it for it in _LIMITS if known[it])
         """What the request limits."""
 
-    def to(self, versions: Mapping[str, SpecifierSet], *, extensions: bool) -> tuple[Request, Given]:
+    def to(self, versions: Mapping[str, SpecifierSet], *, extensions: bool) -> tuple[Request, Requirements]:
         """The request for ``versions`` of what it limits, and for third parties' wheels; what it wants then."""
         request, packages = self._request, self._request.packages
         lines = {

@@ -11,11 +11,11 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-from envsolve.app.packages.conda_asked import asked_on
+from envsolve.app.packages.conda_requirements import requirements_on
 from envsolve.app.project.adopting_packages import table_of
 from envsolve.app.project.adopting_pixi import values_of_pixi
 from envsolve.app.project.adopting_poetry import values_of_poetry
-from envsolve.app.status.held_stack import HeldStack, held_stack
+from envsolve.app.status.locked_stack import LockedStack, locked_stack
 from envsolve.frameworks import DEPENDENT_FRAMEWORKS, FRAMEWORK_OF_WHEEL, framework_of_name
 from envsolve.matrix.load import Matrix
 from envsolve.model.host import Platform
@@ -67,7 +67,7 @@ def names_framework(settings: Settings, platform: Platform) -> bool:
     asked = Packages(
         settings.requirements, settings.requirement_files, settings.constraint_files, exclude=settings.exclude
     )
-    found = asked_on(asked, platform)
+    found = requirements_on(asked, platform)
     names = [parse_match_spec(it.spec).name for it in found.conda]
     names += [] if found.python is None else [need.name for need, _ in found.python.needs]
     return any(normalized(it) in DEPENDENT_FRAMEWORKS or framework_of_name(it) for it in names)
@@ -101,14 +101,14 @@ def _of_pyproject(path: Path, _platform: Platform, _matrix: Matrix) -> Adopted:
 
 def _of_environment(path: Path, platform: Platform, matrix: Matrix) -> Adopted:
     """A file that a person wrote is asked as it is; one of envsolve's is an answer: its frameworks are asked."""
-    stack = held_stack(path, platform, matrix)
+    stack = locked_stack(path, platform, matrix)
     if stack is not None and stack.lock.made is not None:
         return _of_stack(path, stack)
     return Adopted({"requirement-files": [path.name], "outputs": ["conda-lock.yml"]}, (path.name,))
 
 
 def _of_requirements(path: Path, platform: Platform, matrix: Matrix) -> Adopted:
-    stack = held_stack(path, platform, matrix)
+    stack = locked_stack(path, platform, matrix)
     if stack is not None and stack.lock.made is not None:
         taken = _of_stack(path, stack)
         others = [it for it in stack.lock.made.request or () if _framework(it) is None]
@@ -117,7 +117,7 @@ def _of_requirements(path: Path, platform: Platform, matrix: Matrix) -> Adopted:
 
 
 def _of_lock(path: Path, platform: Platform, matrix: Matrix) -> Adopted:
-    stack = held_stack(path, platform, matrix)
+    stack = locked_stack(path, platform, matrix)
     if stack is None or not stack.releases:
         return Adopted({})
     taken = _of_stack(path, stack)
@@ -125,7 +125,7 @@ def _of_lock(path: Path, platform: Platform, matrix: Matrix) -> Adopted:
     return taken._replace(notes=(note,))
 
 
-def _of_stack(path: Path, stack: HeldStack) -> Adopted:
+def _of_stack(path: Path, stack: LockedStack) -> Adopted:
     return Adopted({"frameworks": sorted(stack.releases), "outputs": [path.name]}, (path.name,))
 
 

@@ -12,20 +12,20 @@ from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, NamedTuple, NoReturn
 
 from envsolve.app.any_lock.environment_file import environment_file
-from envsolve.app.lock.held_locks import (
+from envsolve.app.lock.existing_locks import (
     LockFor,
     as_far_as_read,
-    held_by_answer,
-    held_in_python_lock,
     is_gone,
     locks_in,
     nothing,
+    versions_in_answer,
+    versions_in_python_lock,
 )
 from envsolve.app.lock.lock_request import LockRequest
 from envsolve.app.matrix.unknown_releases import knowing_new_releases
-from envsolve.app.packages.conda_asked import excluded_notes
+from envsolve.app.packages.conda_requirements import excluded_notes
 from envsolve.app.packages.lock_stacks import stays
-from envsolve.app.project.project_requests import Asked, asked_by, key_of
+from envsolve.app.project.project_requests import FileRequest, file_requests, key_of
 from envsolve.app.request.network import Network
 from envsolve.app.request.targets import platforms_of, targets_of
 from envsolve.app.status.status import Verdict
@@ -88,7 +88,7 @@ class LockedFile(NamedTuple):
     ``is_current`` says that the file says what it should: see :mod:`envsolve.lockfile.same_file`.
     """
 
-    asked: Asked
+    asked: FileRequest
     path: str
     platform: Platform
     before: str | None
@@ -123,7 +123,7 @@ def lock_project(project: Project, how: ProjectLock, matrix: Matrix, environ: Ma
     Raises UsageError, UnsolvableError, OutsideError as the locks of each format do, with the name of the file.
     """
     packages = Packages(upgrade=how.upgrade, upgraded=how.upgraded)
-    asked = list(asked_by(project, matrix, environ, packages))
+    asked = list(file_requests(project, matrix, environ, packages))
     _refuse_outputs(project, asked, matrix, overwrites=how.replaces)
     locking = _Locking(how, matrix, environ)
     for it in asked:
@@ -143,7 +143,7 @@ class _Locking:
         self.files: list[LockedFile] = []
         self.notes: list[Note] = []
 
-    def lock(self, project: Project, asked: Asked) -> None:
+    def lock(self, project: Project, asked: FileRequest) -> None:
         """Take the file of ``asked``, or its files for several platforms, in."""
         solve = partial(self._found, asked)
         try:
@@ -167,7 +167,7 @@ class _Locking:
             lock, solution = locks[platform], stacks.get(platform)
             self.files.append(LockedFile(asked, path, platform, before, text, lock, solution, is_current))
 
-    def _found(self, asked: Asked, matrix: Matrix) -> _Files | None:
+    def _found(self, asked: FileRequest, matrix: Matrix) -> _Files | None:
         self._matrix = matrix
         if self._how.around is not None:
             return self._around(asked, self._how.around)
@@ -175,7 +175,7 @@ class _Locking:
             return self._python(asked)
         return self._conda(asked) if asked.request.format in CONDA_FORMATS else self._stack(asked)
 
-    def _is_stale(self, asked: Asked) -> bool:
+    def _is_stale(self, asked: FileRequest) -> bool:
         """Whether files themselves show that they are not as they should be; they are taken in as they are."""
         from envsolve.app.project.project_status import status_in_project
 
@@ -191,7 +191,7 @@ class _Locking:
             self.files.append(LockedFile(asked, path, platform, before, "", None, None, is_current))
         return True
 
-    def _is_current(self, asked: Asked, path: str, text: str) -> bool:
+    def _is_current(self, asked: FileRequest, path: str, text: str) -> bool:
         before = self._before(Path(path))
         if before is None:
             return False
@@ -208,12 +208,12 @@ class _Locking:
     def _readable(self, there: LockFor) -> LockFor:
         return as_far_as_read(there) if self._how.replaces else there
 
-    def _question(self, asked: Asked, there: LockFor) -> LockRequest:
+    def _question(self, asked: FileRequest, there: LockFor) -> LockRequest:
         how, apart = self._how, PLATFORM in asked.output.file
         readable = self._readable(there)
         return LockRequest(asked.request, how.network, readable, how.show, how.counted, asked.recorded, apart)
 
-    def _python(self, asked: Asked) -> _Files | None:
+    def _python(self, asked: FileRequest) -> _Files | None:
         from envsolve.app.lock.lock_result import PYTHON_CHOSEN
         from envsolve.app.lock.locking import lock, locked_again
 
@@ -235,7 +235,7 @@ class _Locking:
         self.notes += [it for it in locked.notes if not (exist and it.code == PYTHON_CHOSEN)]
         return locked.texts, locked.solutions
 
-    def _around(self, asked: Asked, prefix: str) -> _Files:
+    def _around(self, asked: FileRequest, prefix: str) -> _Files:
         from envsolve.app.environment.around import AddRequest, lock_around
 
         request = asked.request
@@ -245,7 +245,7 @@ class _Locking:
                 "contradictory-options", message, hints=(Hint(f"formats for it: {', '.join(VENV_FORMATS)}"),)
             )
         there = self._locked.get(asked.part.name) or self._any_lock(asked)
-        pins, _ = held_in_python_lock(self._readable(there)(this_platform()))
+        pins, _ = versions_in_python_lock(self._readable(there)(this_platform()))
         held = {it.name: it.version for it in pins if stays(request.packages, it.name)}
         how = self._how
         question = AddRequest(prefix, request, how.network, self._matrix, how.show, how.counted, held)
@@ -253,7 +253,7 @@ class _Locking:
         self.notes += notes
         return ((platform, write_python_lock(lock, request.format)),), ()
 
-    def _unchanged(self, asked: Asked) -> LockFor:
+    def _unchanged(self, asked: FileRequest) -> LockFor:
         """The lock in the file of ``asked``; None if it is not to be read, or differs from one of the same part.
 
         An image has none: by the names of files, which it does not hold, its base is chosen.
@@ -269,7 +269,7 @@ class _Locking:
 
         return as_far_as_read(found)
 
-    def _any_lock(self, asked: Asked) -> LockFor:
+    def _any_lock(self, asked: FileRequest) -> LockFor:
         """The lock in the file of ``asked``, or where it is not there yet in another of the same part."""
         names = [
             it.file for it in asked.part.outputs if (it.format or format_for_file(PurePath(it.file))) in PYTHON_FORMATS
@@ -282,7 +282,7 @@ class _Locking:
 
         return locks_in(file_for)
 
-    def _conda(self, asked: Asked) -> _Files | None:
+    def _conda(self, asked: FileRequest) -> _Files | None:
         from envsolve.app.conda.conda_locking import lock_conda
         from envsolve.app.packages.conda_sessions import conda_session
 
@@ -297,7 +297,7 @@ class _Locking:
         self.notes += locked.notes
         return locked.texts, locked.solutions
 
-    def _conda_again(self, asked: Asked) -> _Files | None:
+    def _conda_again(self, asked: FileRequest) -> _Files | None:
         """The files with the packages that they hold, where these answer the request."""
         from envsolve.app.conda.conda_again import conda_again
 
@@ -323,11 +323,11 @@ class _Locking:
             files.append((platform, text))
         return tuple(files), found.solutions
 
-    def _stack(self, asked: Asked) -> _Files:
+    def _stack(self, asked: FileRequest) -> _Files:
         request = asked.request
         keeps = request.prefer is Policy.NEWEST_FRAMEWORK
         near = request._replace(prefer=Policy.LOCKED) if keeps else request
-        kept = held_by_answer(self._readable(locks_in(asked.path)), request.packages) if keeps else None
+        kept = versions_in_answer(self._readable(locks_in(asked.path)), request.packages) if keeps else None
         question = self._question(asked, locks_in(asked.path))._replace(recorded=asked.as_recorded)
         try:
             solved = environment_file(question._replace(request=near), self._matrix, self._environ, kept)
@@ -355,7 +355,7 @@ def _let_go_in_vain(how: ProjectLock, files: Sequence[LockedFile]) -> Iterator[N
             yield Note("not-locked", f"-P {name}: not in any lock of the project").about(name=name)
 
 
-def _refuse_outputs(project: Project, asked: Sequence[Asked], matrix: Matrix, *, overwrites: bool) -> None:
+def _refuse_outputs(project: Project, asked: Sequence[FileRequest], matrix: Matrix, *, overwrites: bool) -> None:
     """Raise UsageError if a file to be written is reached through a link or, unless ``overwrites``, is not ours."""
     for it in asked:
         for path in dict.fromkeys(map(it.path, platforms_of(it.request, matrix))):
@@ -383,7 +383,7 @@ def refuse_link(directory: Path, name: str) -> None:
         raise UsageError("output-not-writable", message, hints=(Hint("remove the link, or choose another file"),))
 
 
-def _named(error: EnvsolveError, asked: Asked) -> EnvsolveError:
+def _named(error: EnvsolveError, asked: FileRequest) -> EnvsolveError:
     """``error`` with the file that it is about. What a project names is no word of the command line."""
     part = f" of target {asked.part.name}" if asked.part.name else ""
     error.message = f"{asked.output.file}{part}: {error.message}"
@@ -395,7 +395,7 @@ def _named(error: EnvsolveError, asked: Asked) -> EnvsolveError:
     return error
 
 
-def _refuse_one_file(project: Project, asked: Asked, platforms: list[Platform]) -> NoReturn:
+def _refuse_one_file(project: Project, asked: FileRequest, platforms: list[Platform]) -> NoReturn:
     message = f"{asked.output.file} is for one platform, but the lock is for {' and '.join(platforms)}"
     hint = Hint(f"put {PLATFORM} into the file name to write one file for each")
     refuse_value(project, key_of(asked.part, "outputs"), UsageError("several-platforms", message, hints=(hint,)))

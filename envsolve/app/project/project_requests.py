@@ -7,7 +7,7 @@ from contextlib import suppress
 from pathlib import Path, PurePath
 from typing import NamedTuple
 
-from envsolve.app.packages.conda_asked import asked_on
+from envsolve.app.packages.conda_requirements import requirements_on
 from envsolve.app.packages.lock_frameworks import holding_on, require_wheels_of_dependents
 from envsolve.app.request.hosts import detected_host
 from envsolve.app.request.overrides import CONDA_CUDA
@@ -25,7 +25,7 @@ from envsolve.project import Machine, Output, Part, Project
 from envsolve.project.reading import refuse_value
 
 
-class Asked(NamedTuple):
+class FileRequest(NamedTuple):
     """A file of the project, and the request that is to answer it.
 
     ``recorded`` is the request as the project has it, where another one stands in for it on this machine.
@@ -46,7 +46,9 @@ class Asked(NamedTuple):
         return self.output.file.replace(PLATFORM, platform)
 
 
-def asked_by(project: Project, matrix: Matrix, environ: Mapping[str, str], packages: Packages) -> Iterator[Asked]:
+def file_requests(
+    project: Project, matrix: Matrix, environ: Mapping[str, str], packages: Packages
+) -> Iterator[FileRequest]:
     """What every file of the project is to answer. ``packages`` says how existing pins are treated.
 
     The current directory is that of the project. Raises UsageError for what the project asks wrongly, with its key and
@@ -59,9 +61,9 @@ def asked_by(project: Project, matrix: Matrix, environ: Mapping[str, str], packa
         for output in part.outputs:
             name = _format(project, part, output)
             if here is None:
-                yield Asked(part, output, request._replace(format=name))
+                yield FileRequest(part, output, request._replace(format=name))
             else:
-                yield Asked(part, output, here._replace(format=name), request._replace(format=name))
+                yield FileRequest(part, output, here._replace(format=name), request._replace(format=name))
 
 
 def require_wheels(project: Project, matrix: Matrix, environ: Mapping[str, str]) -> None:
@@ -70,11 +72,11 @@ def require_wheels(project: Project, matrix: Matrix, environ: Mapping[str, str])
     What else is wrong is left to locking.
     """
     with suppress(UsageError):
-        for asked in asked_by(project, matrix, environ, Packages()):
+        for asked in file_requests(project, matrix, environ, Packages()):
             if asked.request.format not in PYTHON_FORMATS:
                 continue
             for target in targets_of(asked.request, matrix, environ):
-                wanted = asked_on(asked.request.packages, target.problem.platform).python
+                wanted = requirements_on(asked.request.packages, target.problem.platform).python
                 if wanted is not None:
                     require_wheels_of_dependents(target, wanted, holding_on([target.problem]))
 

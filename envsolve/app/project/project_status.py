@@ -7,12 +7,12 @@ from pathlib import Path
 
 from packaging.specifiers import SpecifierSet
 
-from envsolve.app.project.project_requests import Asked, asked_by
+from envsolve.app.project.project_requests import FileRequest, file_requests
 from envsolve.app.project.uv_settings import PartLock, uv_settings
 from envsolve.app.request.targets import Target, targets_of
 from envsolve.app.solve.solving import request_without_secrets
-from envsolve.app.status.held_stack import HeldStack
 from envsolve.app.status.lock_satisfies import differences
+from envsolve.app.status.locked_stack import LockedStack
 from envsolve.app.status.status import FileStatus, Verdict, file_status, require_settled, unreadable
 from envsolve.errors import UsageError
 from envsolve.matrix.load import Matrix
@@ -31,7 +31,7 @@ def project_status(project: Project, matrix: Matrix, environ: Mapping[str, str])
     """
     found: list[FileStatus] = []
     locks: list[PartLock] = []
-    for asked in asked_by(project, matrix, environ, Packages()):
+    for asked in file_requests(project, matrix, environ, Packages()):
         for target in targets_of(asked.request, matrix, environ):
             known = status_in_project(asked, target, matrix, environ)
             held = known.held
@@ -54,7 +54,7 @@ def _uv_status(
         yield FileStatus(PYPROJECT, settings.platform, verdict, reasons=reasons)
 
 
-def status_in_project(asked: Asked, target: Target, matrix: Matrix, environ: Mapping[str, str]) -> FileStatus:
+def status_in_project(asked: FileRequest, target: Target, matrix: Matrix, environ: Mapping[str, str]) -> FileStatus:
     """Whether the file of ``asked`` is right for the platform of ``target``, judged from the file alone.
 
     Raises UsageError if what the project names cannot be read.
@@ -79,7 +79,7 @@ def status_in_project(asked: Asked, target: Target, matrix: Matrix, environ: Map
     return known._replace(verdict=verdict, reasons=(*known.reasons, *differing))
 
 
-def _newer(held: HeldStack, target: Target, matrix: Matrix) -> Iterator[str]:
+def _newer(held: LockedStack, target: Target, matrix: Matrix) -> Iterator[str]:
     """Newer releases of the frameworks in the file that the project would take and its machines run."""
     rows = [row for rows in held.releases.values() for row in rows]
     wanted = target.problem.frameworks

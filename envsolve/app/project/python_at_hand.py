@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from packaging.specifiers import SpecifierSet
 
-from envsolve.app.project.project_requests import asked_by
+from envsolve.app.project.project_requests import file_requests
 from envsolve.app.request.targets import targets_of
 from envsolve.create.interpreter import pythons_here
 from envsolve.create.tools import find_uv
@@ -45,7 +45,8 @@ def python_at_hand(project: Project, matrix: Matrix, environ: Mapping[str, str])
         return None
     try:
         asked = next(
-            (it for it in asked_by(project, matrix, environ, Packages()) if it.request.format in PYTHON_FORMATS), None
+            (it for it in file_requests(project, matrix, environ, Packages()) if it.request.format in PYTHON_FORMATS),
+            None,
         )
         stacks = None if asked is None else _Stacks(asked.request, matrix, environ)
         best = None if stacks is None else stacks.best(None)
@@ -75,10 +76,10 @@ class _Stacks:
     """The frameworks of a request, solved for one Python or another."""
 
     def __init__(self, request: Request, matrix: Matrix, environ: Mapping[str, str]) -> None:
-        from envsolve.app.packages.asked_packages import given
         from envsolve.app.packages.lock_indexes import places, settings_of
+        from envsolve.app.packages.requirements import read_requirements
 
-        self._wanted = given(request.packages)
+        self._wanted = read_requirements(request.packages)
         self._where = places(request, self._wanted, settings_of(environ))
         self._target = targets_of(request._replace(channels=()), matrix, environ)[0]
         self._solver = Solver(matrix)

@@ -11,8 +11,8 @@ from pathlib import Path, PurePath
 from typing import NamedTuple
 
 from envsolve.app.packages.lock_indexes import settings_of
-from envsolve.app.project.project_requests import Asked, key_of
-from envsolve.app.status.held_stack import stack_in
+from envsolve.app.project.project_requests import FileRequest, key_of
+from envsolve.app.status.locked_stack import stack_in
 from envsolve.boundary.files import read_bytes
 from envsolve.boundary.secrets import without_secrets
 from envsolve.errors import Hint, UsageError
@@ -35,7 +35,7 @@ from envsolve.project.reading import LONGEST, PYPROJECT, read_text, refuse_value
 class PartLock(NamedTuple):
     """A lock of a project, for the platform that it is for, and the file that it is in."""
 
-    asked: Asked
+    asked: FileRequest
     platform: Platform
     lock: Lock
 

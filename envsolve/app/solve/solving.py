@@ -55,7 +55,7 @@ class Solved(NamedTuple):
         return tuple(dict.fromkeys(fact for solution in self.solutions for fact in solution.because))
 
 
-HeldOn = Callable[[Platform], Held]
+ExistingVersions = Callable[[Platform], Held]
 """What an earlier answer holds for a platform, for the policy that keeps it."""
 
 
@@ -63,7 +63,7 @@ def solve_request(
     request: Request,
     matrix: Matrix,
     environ: Mapping[str, str],
-    held_on: HeldOn | None = None,
+    existing: ExistingVersions | None = None,
     *,
     recorded: Request | None = None,
 ) -> Solved:
@@ -73,7 +73,7 @@ def solve_request(
 
     Raises UsageError for a request that contradicts itself or cannot be read, UnsolvableError where nothing fits.
     """
-    answers, notes = answers_to(request, matrix, environ, solver_of(request, matrix), held_on, recorded=recorded)
+    answers, notes = answers_to(request, matrix, environ, solver_of(request, matrix), existing, recorded=recorded)
     return Solved(tuple(write(answers, request.format, notes)), notes, answers)
 
 
@@ -82,13 +82,13 @@ def answers_to(
     matrix: Matrix,
     environ: Mapping[str, str],
     solver: Solver,
-    held_on: HeldOn | None = None,
+    existing: ExistingVersions | None = None,
     *,
     recorded: Request | None = None,
 ) -> tuple[tuple[Answer, ...], tuple[Note, ...]]:
     """The stacks of :func:`solve_request` before they are written, and what to note beside them. Errors as there."""
     request, hidden = request_without_secrets(request)
-    targets, solutions, differing = stacks_of(request, matrix, environ, solver, held_on)
+    targets, solutions, differing = stacks_of(request, matrix, environ, solver, existing)
     described = partial(_answer, _recorded(request, recorded), matrix, targets)
     answers = []
     beside: list[Note] = []
@@ -163,14 +163,18 @@ def _releases(solution: Solution) -> tuple[str, ...]:
 
 
 def stacks_of(
-    request: Request, matrix: Matrix, environ: Mapping[str, str], solver: Solver, held_on: HeldOn | None = None
+    request: Request,
+    matrix: Matrix,
+    environ: Mapping[str, str],
+    solver: Solver,
+    existing: ExistingVersions | None = None,
 ) -> tuple[tuple[Target, ...], tuple[Solution, ...], tuple[Note, ...]]:
     """The targets of a request, the stack of each, and where their releases differ. Errors as in solve_request."""
     try:
         targets = tuple(map(_with_packages, targets_of(request, matrix, environ)))
-        if held_on is not None:
+        if existing is not None:
             targets = tuple(
-                target._replace(request=target.request._replace(held=held_on(target.problem.platform)))
+                target._replace(request=target.request._replace(held=existing(target.problem.platform)))
                 for target in targets
             )
         return (targets, *solutions_of(targets, solver))

@@ -11,11 +11,11 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
-from envsolve.app.packages.asked_packages import Given, for_target, is_unnamed
-from envsolve.app.packages.conda_asked import CondaAsked, asked_on, refuse_overrides, with_stack
 from envsolve.app.packages.conda_needs import may_be_conda
+from envsolve.app.packages.conda_requirements import CondaRequirements, refuse_overrides, requirements_on, with_stack
 from envsolve.app.packages.lock_frameworks import dependent_of
 from envsolve.app.packages.lock_stacks import interpreter_of
+from envsolve.app.packages.requirements import Requirements, for_target, is_unnamed
 from envsolve.app.request.command import command_of, way_out
 from envsolve.app.request.targets import Target
 from envsolve.conda.names import conda_names
@@ -66,11 +66,11 @@ def needs_lock(targets: Iterable[Target]) -> bool:
 
     So both must be chosen together, which only a lock does.
     """
-    asked = (asked_on(it.request.packages, it.problem.platform) for it in targets)
+    asked = (requirements_on(it.request.packages, it.problem.platform) for it in targets)
     return any(True for it in asked for _ in _dependent(it))
 
 
-def _dependent(asked: CondaAsked) -> Iterator[str]:
+def _dependent(asked: CondaRequirements) -> Iterator[str]:
     yield from (name for it in asked.conda if (name := parse_match_spec(it.spec).name) in DEPENDENT_FRAMEWORKS)
     yield from (need.name for need, _ in (asked.python.needs if asked.python else ()) if dependent_of(need) is not None)
 
@@ -82,7 +82,7 @@ def with_packages(target: Target) -> Target:
     """
     request = target.request
     refuse_overrides(request)
-    asked = asked_on(request.packages, target.problem.platform)
+    asked = requirements_on(request.packages, target.problem.platform)
     if asked.python is not None and (asked.python.hashed or asked.python.constraints):
         what = "hashes" if asked.python.hashed else "constraints"
         raise UsageError(
@@ -104,12 +104,12 @@ def with_packages(target: Target) -> Target:
     return target if asked.python is None else _with_indexes(target, asked.python)
 
 
-def _with_indexes(target: Target, given: Given) -> Target:
+def _with_indexes(target: Target, requirements: Requirements) -> Target:
     """``target`` with the indexes from its requirement files."""
     request = target.request
-    extra = tuple(dict.fromkeys((*request.extra_index_urls, *given.extra_index_urls)))
+    extra = tuple(dict.fromkeys((*request.extra_index_urls, *requirements.extra_index_urls)))
     return target._replace(
-        request=request._replace(index_url=request.index_url or given.index_url, extra_index_urls=extra)
+        request=request._replace(index_url=request.index_url or requirements.index_url, extra_index_urls=extra)
     )
 
 
@@ -118,7 +118,7 @@ def beside_stack(target: Target, solution: Solution, lock: Lock | None = None) -
 
     Dependent frameworks have the version that they have in ``lock``, the one around that stack.
     """
-    asked = asked_on(target.request.packages, target.problem.platform)
+    asked = requirements_on(target.request.packages, target.problem.platform)
     listed = (*asked.conda, *_of_python(asked, target, solution))
     exact = {} if lock is None else dict(_exact(lock))
     dependent = set(_dependent(asked))
@@ -143,7 +143,7 @@ def _name_of(spec: str) -> str:
     return "" if found is None else normalized(found[0])
 
 
-def _of_python(asked: CondaAsked, target: Target, solution: Solution) -> Iterator[Asked]:
+def _of_python(asked: CondaRequirements, target: Target, solution: Solution) -> Iterator[Asked]:
     if asked.python is None:
         return
     found = for_target(asked.python, Markers(interpreter_of(target.problem, solution).marker_values()))

@@ -12,8 +12,8 @@ from packaging.specifiers import SpecifierSet
 from packaging.version import Version as PackageVersion
 
 from envsolve.app.request.hosts import this_platform
-from envsolve.app.status.held_stack import HeldStack, stack_in
 from envsolve.app.status.lock_summary import Build, Summary, summary_of, with_recorded_floors
+from envsolve.app.status.locked_stack import LockedStack, stack_in
 from envsolve.app.status.package_changes import Change, package_changes
 from envsolve.app.status.revisions import Version
 from envsolve.app.status.status import conflict_line
@@ -88,7 +88,7 @@ class _Read(NamedTuple):
     text: str
     format_name: str
     lock: Lock | None = None
-    held: HeldStack | None = None
+    held: LockedStack | None = None
 
     def on(self, platform: Platform, matrix: Matrix) -> _Read:
         name = PurePath(self.version.path)
@@ -165,7 +165,7 @@ def _diff(files: Sequence[_Read], platform: Platform, matrix: Matrix, environ: M
     return found._replace(breaking=breaking, lines={name: line for name, line in named if line is not None})
 
 
-def _common_python(stacks: Iterable[HeldStack]) -> str:
+def _common_python(stacks: Iterable[LockedStack]) -> str:
     """The newest Python that both locks can be for, as far as they and their frameworks say; "" if they do not."""
     common: set[str] | None = None
     for held in stacks:
@@ -180,7 +180,7 @@ def _common_python(stacks: Iterable[HeldStack]) -> str:
     return max(common or (), key=PackageVersion, default="")
 
 
-def _breaking(diff: LockDiff, old: HeldStack | None, new: HeldStack | None) -> Iterator[Breaking]:
+def _breaking(diff: LockDiff, old: LockedStack | None, new: LockedStack | None) -> Iterator[Breaking]:
     before, after = diff.before, diff.after
     package = next((it.name for it in new.named), None) if new is not None else None
     if after.driver_floor is not None and _is_raised(before, after):
@@ -234,7 +234,7 @@ def _is_raised(before: Summary, after: Summary) -> bool:
     return DriverVersion.parse(after.driver_floor).parts > DriverVersion.parse(before.driver_floor).parts
 
 
-def _stack_of(held: HeldStack | None) -> object:
+def _stack_of(held: LockedStack | None) -> object:
     """The packages that decide what a lock needs of a GPU and its driver."""
     if held is None:
         return None

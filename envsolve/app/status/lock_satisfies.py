@@ -13,10 +13,10 @@ from typing import NamedTuple
 from packaging.specifiers import SpecifierSet
 from packaging.version import Version
 
-from envsolve.app.packages.asked_packages import Given, as_in_lock
-from envsolve.app.packages.conda_asked import CondaAsked, asked_in
+from envsolve.app.packages.conda_requirements import CondaRequirements, requirements_of
+from envsolve.app.packages.requirements import Requirements, as_in_lock
 from envsolve.app.request.targets import Target
-from envsolve.app.status.held_stack import Installed, framework_of, packages_in
+from envsolve.app.status.locked_stack import Installed, framework_of, packages_in
 from envsolve.boundary.secrets import without_secrets
 from envsolve.conda.names import conda_names
 from envsolve.conda.specs import specifier_of
@@ -70,9 +70,9 @@ def differences(lock: Lock, request: Request, target: Target) -> tuple[Differenc
     platform = target.problem.platform
     if lock.platform != platform:
         return (Difference(Note("not-recorded", f"it does not record {platform} as its platform"), None),)
-    asked = CondaAsked()
+    asked = CondaRequirements()
     if request.format in (*PYTHON_FORMATS, *CONDA_FORMATS):
-        asked = asked_in(request, platform, lock.python)
+        asked = requirements_of(request, platform, lock.python)
         if asked.python is not None:
             asked = asked._replace(python=as_in_lock(asked.python, lock.addresses))
     return (
@@ -104,7 +104,7 @@ def _of_packages(lock: Lock, made: Made) -> Iterator[Difference]:
         yield Difference(Note("packages-changed", text), is_met=False)
 
 
-def _of_frameworks(lock: Lock, made: Made, request: Request, asked: CondaAsked) -> Iterator[Difference]:
+def _of_frameworks(lock: Lock, made: Made, request: Request, asked: CondaRequirements) -> Iterator[Difference]:
     installed = _installed(lock)
     replaced = {FRAMEWORK_OF_WHEEL.get(it.name) for it in (asked.python.overrides if asked.python else ())}
     wanted = []
@@ -115,8 +115,8 @@ def _of_frameworks(lock: Lock, made: Made, request: Request, asked: CondaAsked) 
     yield from _compared("framework", wanted, made.option("frameworks"))
 
 
-def _of_requirements(lock: Lock, made: Made, request: Request, asked: CondaAsked) -> Iterator[Difference]:
-    python = asked.python or Given((), (), {}, None, ())
+def _of_requirements(lock: Lock, made: Made, request: Request, asked: CondaRequirements) -> Iterator[Difference]:
+    python = asked.python or Requirements((), (), {}, None, ())
     installed = _installed(lock)
     recorded = made.request or ()
     extras = {need.name: need.extras for need in filter(None, map(_need, recorded))}
@@ -143,7 +143,7 @@ def _of_requirements(lock: Lock, made: Made, request: Request, asked: CondaAsked
 
 
 def _of_overrides(
-    request: Request, python: Given, wanted: Callable[[Iterable[tuple[Need, str]]], Iterator[_Wanted]]
+    request: Request, python: Requirements, wanted: Callable[[Iterable[tuple[Need, str]]], Iterator[_Wanted]]
 ) -> Iterator[_Wanted]:
     """The overrides as they are recorded; one whose marker does not hold leaves its project out."""
     holding = {need for need, _ in python.constraints}
@@ -204,7 +204,7 @@ def _of_python(
     return _Wanted(without_secrets(str(need)), need.name, origin, found, is_met)
 
 
-def _of_options(lock: Lock, made: Made, request: Request, asked: CondaAsked) -> Iterator[Difference]:
+def _of_options(lock: Lock, made: Made, request: Request, asked: CondaRequirements) -> Iterator[Difference]:
     before, now = dict(made.options), dict(asked.as_recorded(request)[1])
     for key in dict.fromkeys((*now, *before)):
         old, new = before.get(key, ()), now.get(key, ())

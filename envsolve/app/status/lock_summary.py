@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from envsolve.app.packages.audit import read_for, with_read
 from envsolve.app.status.download_size import download_size
-from envsolve.app.status.held_stack import HeldStack, framework_of, is_for_the_cpu
-from envsolve.app.status.held_verdict import Alone, against_cudnn, facts_in, have_code
+from envsolve.app.status.lock_verdict import Alone, against_cudnn, facts_in, have_code
+from envsolve.app.status.locked_stack import LockedStack, framework_of, is_for_the_cpu
 from envsolve.lockfile.lock import Lock, Stack
 from envsolve.matrix.load import Matrix
 from envsolve.model.host import Platform
@@ -89,7 +89,9 @@ class Summary(NamedTuple):
         }
 
 
-def summary_of(held: HeldStack, platform: Platform, matrix: Matrix, environ: Mapping[str, str], python: str) -> Summary:
+def summary_of(
+    held: LockedStack, platform: Platform, matrix: Matrix, environ: Mapping[str, str], python: str
+) -> Summary:
     """What the lock of ``held`` needs and installs on ``platform``.
 
     ``python`` is the minor version for which the download is counted where the lock is for several.
@@ -105,7 +107,7 @@ def summary_of(held: HeldStack, platform: Platform, matrix: Matrix, environ: Map
     return of_gpu._replace(unknown=unknown | more)
 
 
-def needs_of(held: HeldStack, platform: Platform, matrix: Matrix) -> Summary:
+def needs_of(held: LockedStack, platform: Platform, matrix: Matrix) -> Summary:
     """What the lock of ``held`` needs of a GPU and its driver on ``platform``, and nothing else of its summary.
 
     ``matrix`` has what was read of its wheels.
@@ -137,7 +139,7 @@ def _recorded(lock: Lock) -> Stack | None:
     return lock.stack if is_same else None
 
 
-def _builds(held: HeldStack) -> Iterator[Build]:
+def _builds(held: LockedStack) -> Iterator[Build]:
     for it in held.named:
         rows = held.releases[str(framework_of(it))]
         names = " or ".join(dict.fromkeys(row.build for row in rows))
@@ -147,7 +149,7 @@ def _builds(held: HeldStack) -> Iterator[Build]:
         yield Build(str(framework_of(it)), it.version.partition("+")[0], build)
 
 
-def _of_gpu(held: HeldStack, platform: Platform, matrix: Matrix, known: Summary) -> tuple[Summary, dict[str, str]]:
+def _of_gpu(held: LockedStack, platform: Platform, matrix: Matrix, known: Summary) -> tuple[Summary, dict[str, str]]:
     """What the lock needs of driver and GPU, and why something is not known."""
     builds = {name: rows for name, rows in held.releases.items() if any(row.cuda is not None for row in rows)}
     cuda, floor = _cuda_of_packages(held), None
@@ -176,7 +178,7 @@ def _of_gpu(held: HeldStack, platform: Platform, matrix: Matrix, known: Summary)
     return known, unknown
 
 
-def _gaps(held: HeldStack) -> Iterator[str]:
+def _gaps(held: LockedStack) -> Iterator[str]:
     """Why it is not known which builds of frameworks the lock installs."""
     named = [it for it in held.named if not held.releases[str(framework_of(it))]]
     missing = [f"{it.name} {it.version}" for it in named if not is_for_the_cpu(it, held.lock.stack)]
@@ -189,7 +191,7 @@ def _gaps(held: HeldStack) -> Iterator[str]:
             yield f"the file does not say which build of {name} it installs"
 
 
-def _cuda_of_packages(held: HeldStack) -> CudaVersion | None:
+def _cuda_of_packages(held: LockedStack) -> CudaVersion | None:
     """The CUDA of the packages beside the frameworks, of conda's or of the wheel with the runtime.
 
     Else that which envsolve recorded, if the packages are the same since.
@@ -205,21 +207,21 @@ def _cuda_of_packages(held: HeldStack) -> CudaVersion | None:
         return None
 
 
-def _floors(held: HeldStack, cuda: CudaVersion | None, platform: Platform, matrix: Matrix) -> Iterator[DriverVersion]:
+def _floors(held: LockedStack, cuda: CudaVersion | None, platform: Platform, matrix: Matrix) -> Iterator[DriverVersion]:
     """The driver floors of ``cuda`` and of CUDA runtimes that are part of packages."""
     majors = {it.linked_cuda for _, it in facts_in(held, platform, matrix) if it.linked_cuda is not None}
     wanted = {cuda, *(CudaVersion(major, 0) for major in majors)}
     yield from (it.floor(windows=platform.is_windows) for it in matrix.cuda.toolkits if it.version in wanted)
 
 
-def _cudnn(held: HeldStack) -> str | None:
+def _cudnn(held: LockedStack) -> str | None:
     if held.cudnn is not None:
         return str(held.cudnn)
     inside = {row.cudnn for rows in held.releases.values() for row in rows if row.brings_cudnn and row.cudnn}
     return str(max(inside)) if len(inside) == 1 else None
 
 
-def _capabilities(alone: Alone, held: HeldStack, problem: Problem, matrix: Matrix) -> Iterator[str]:
+def _capabilities(alone: Alone, held: LockedStack, problem: Problem, matrix: Matrix) -> Iterator[str]:
     """The compute capabilities of GPUs for servers and desktops that everything in the lock has code for."""
     for life in sorted(matrix.cuda.architectures, key=lambda it: it.capability):
         machine = problem.machines[0]._replace(gpus=((life.capability, ""),))

@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
-from envsolve.app.status.held_stack import packages_in
+from envsolve.app.status.locked_stack import packages_in
 from envsolve.lockfile.lock import Lock
 from envsolve.model.host import Platform
 

@@ -1,6 +1,6 @@
 """Whether the environments and locks on disk run on a machine: the one here, or one that is named.
 
-What the matrix says against the stack in a file is the reason (envsolve.app.status.held_verdict).
+What the matrix says against the stack in a file is the reason (envsolve.app.status.lock_verdict).
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ from envsolve.app.packages.lock_evidence import Origin, on_unread_places, origin
 from envsolve.app.request.own_rows import GPU_CODE
 from envsolve.app.request.targets import Target, target_of
 from envsolve.app.solve.solving import matrix_date_of
-from envsolve.app.status.held_stack import HeldStack, Installed, framework_of, held_stack, is_for_the_cpu
-from envsolve.app.status.held_verdict import against_builds, against_cudnn, against_packages
 from envsolve.app.status.lock_summary import Summary, needs_of
+from envsolve.app.status.lock_verdict import against_builds, against_cudnn, against_packages
+from envsolve.app.status.locked_stack import Installed, LockedStack, framework_of, is_for_the_cpu, locked_stack
 from envsolve.boundary.files import FileError, read_text
 from envsolve.errors import Hint, UsageError
 from envsolve.frameworks import DEPENDENT_FRAMEWORKS, FRAMEWORK_OF_WHEEL
@@ -87,7 +87,7 @@ class FileStatus(NamedTuple):
     reasons: tuple[Note, ...] = ()
     notes: tuple[Note, ...] = ()
     newer: tuple[str, ...] = ()
-    held: HeldStack | None = None
+    held: LockedStack | None = None
     needs: Summary | None = None
 
     def as_json(self) -> documents.FileStatus:
@@ -199,7 +199,7 @@ def file_status(
     ``way_out`` says how a machine is named for a file that is for a GPU, where none was found.
     """
     platform = target.problem.platform
-    held = held_stack(Path(name), platform, matrix)
+    held = locked_stack(Path(name), platform, matrix)
     if held is None:
         is_empty = not (read_text(Path(name), LONGEST) or "").strip()
         why = EMPTY if is_empty else f"it pins nothing for {platform}"
@@ -214,7 +214,7 @@ def file_status(
 
 
 def _of_stack(
-    held: HeldStack, target: Target, matrix: Matrix, way_out: str
+    held: LockedStack, target: Target, matrix: Matrix, way_out: str
 ) -> tuple[Verdict, tuple[str, ...], tuple[str, ...]]:
     """What can be said of a stack, the builds in it, and why."""
     if not held.named and not held.unpinned:
@@ -237,7 +237,7 @@ def _of_stack(
 
 
 def _judged(
-    held: HeldStack, unknown: Mapping[str, str], target: Target, matrix: Matrix, way_out: str
+    held: LockedStack, unknown: Mapping[str, str], target: Target, matrix: Matrix, way_out: str
 ) -> tuple[Verdict, tuple[str, ...]]:
     """What can be said of a stack; ``unknown`` are frameworks on the CPU that the matrix does not know.
 
@@ -266,7 +266,7 @@ def _judged(
     return (Verdict.CPU_ONLY if on_cpu else Verdict.FITS), on_cpu
 
 
-def _recorded_frameworks(held: HeldStack) -> frozenset[str]:
+def _recorded_frameworks(held: LockedStack) -> frozenset[str]:
     """The frameworks that were requested of envsolve; any other in the file is a package that some package needs."""
     stack = held.lock.stack
     return frozenset(() if stack is None else (it.framework for it in stack.frameworks))
@@ -278,7 +278,7 @@ def _without_gpu(target: Target, way_out: str) -> str:
     return "the request is for the CPU" if target.request.wants_cpu else "the given machine has none"
 
 
-def _age(held: HeldStack, matrix: Matrix, problem: Problem) -> Iterator[Note]:
+def _age(held: LockedStack, matrix: Matrix, problem: Problem) -> Iterator[Note]:
     """Whether the matrix has changed since envsolve wrote the file."""
     date = None if held.lock.made is None else held.lock.made.matrix_date
     asked = tuple(FrameworkRequest(name, SpecifierSet()) for name in held.releases)
@@ -288,7 +288,7 @@ def _age(held: HeldStack, matrix: Matrix, problem: Problem) -> Iterator[Note]:
         yield Note("matrix-is-newer", text).about(recorded=date, matrix_date=today)
 
 
-def _how_to_read(held: HeldStack, unknown: Iterable[Installed]) -> Iterator[str]:
+def _how_to_read(held: LockedStack, unknown: Iterable[Installed]) -> Iterator[str]:
     """For builds that the lock knew more of than the matrix does: where that is from, and how to have it again."""
     origins = {} if held.lock.made is None else origins_in(held.lock.made.evidence)
     for it in unknown:
@@ -299,7 +299,7 @@ def _how_to_read(held: HeldStack, unknown: Iterable[Installed]) -> Iterator[str]
             yield f"{it.name} was {said} when it was locked{reads}"
 
 
-def _on_evidence(held: HeldStack, problem: Problem, matrix: Matrix, known: Collection[str]) -> Iterator[Note]:
+def _on_evidence(held: LockedStack, problem: Problem, matrix: Matrix, known: Collection[str]) -> Iterator[Note]:
     """What could not be read, was inferred and is known by now, or was not verified for the GPUs of ``problem``."""
     if problem.cpu:
         return

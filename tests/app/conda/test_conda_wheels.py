@@ -9,8 +9,8 @@ import pytest
 from packaging.specifiers import SpecifierSet
 
 from envsolve.app.conda.conda_wheels import PipSide, Wheels, python_among, wheels_beside
-from envsolve.app.packages.asked_packages import given
 from envsolve.app.packages.lock_indexes import Lines, Places
+from envsolve.app.packages.requirements import read_requirements
 from envsolve.app.request.network import Network
 from envsolve.app.request.targets import target_of
 from envsolve.errors import OutsideError, UnsolvableError
@@ -81,7 +81,7 @@ def beside(world: IndexServer, matrix: Matrix) -> Beside:
     ) -> Wheels:
         asked = Packages(requirements, pytorch_index_url=f"{world.url}/whl", **more)  # type: ignore[arg-type]
         request = Request(frameworks=() if solution is None else solution.request.frameworks, packages=asked)
-        side = PipSide(request, given(asked), solution, held or {})
+        side = PipSide(request, read_requirements(asked), solution, held or {})
         interpreter = python_among(packages, PROBLEM if solution is None else solution.problem, request.asker)
         lines = Lines(Network(no_cache=True), IndexSettings(), {}, builds=asked.allow_builds)
         try:

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 from packaging.specifiers import SpecifierSet
 
-from envsolve.app.packages.asked_packages import given
-from envsolve.app.packages.conda_asked import CondaAsked, asked_on, with_stack
 from envsolve.app.packages.conda_needs import companions, split_needs
+from envsolve.app.packages.conda_requirements import CondaRequirements, requirements_on, with_stack
+from envsolve.app.packages.requirements import read_requirements
 from envsolve.app.request.channel_order import WHEELS
 from envsolve.app.request.targets import Target
 from envsolve.conda.session import Listed
@@ -32,8 +32,8 @@ def listed(names: frozenset[str]) -> Mapping[str, Sequence[Listed]]:
 def test_what_has_the_hashes_of_wheels_stays_with_pip(tmp_path: Path) -> None:
     asked = tmp_path / "asked.in"
     asked.write_text("rich==13.9.4 --hash=sha256:00\nclick\n", encoding="utf-8")
-    wanted = given(Packages(files=(str(asked),)))
-    split = split_needs(CondaAsked(python=wanted), wanted, PROBLEM, None, listed, frozenset())
+    wanted = read_requirements(Packages(files=(str(asked),)))
+    split = split_needs(CondaRequirements(python=wanted), wanted, PROBLEM, None, listed, frozenset())
     assert [it.spec for it in split.conda] == ["click"]
     assert [it.spec for it in split.by_pip] == ["rich==13.9.4"]
     assert split.python is not None
@@ -45,13 +45,15 @@ def target(platform: Platform = Platform.LINUX_64, *, python: str = ">=3.10,<3.1
     return Target(Request((), python=problem.python), problem, (), (), fell_to_cpu=False)
 
 
-def asked(folder: Path, *, section: str = "", file: str = "", channels: str = "") -> CondaAsked:
+def asked(folder: Path, *, section: str = "", file: str = "", channels: str = "") -> CondaRequirements:
     """What an environment.yml with a pip section of one entry, and a file of requirements, ask for."""
     (folder / "asked.in").write_text(f"{file}\n", encoding="utf-8")
     pip = f"\n  - pip: [{json.dumps(section)}]" if section else ""
     text = f"channels: [{channels}]\ndependencies:\n  - numpy{pip}\n"
     (folder / "environment.yml").write_text(text, encoding="utf-8")
-    return asked_on(Packages(files=(str(folder / "environment.yml"), str(folder / "asked.in"))), Platform.LINUX_64)
+    return requirements_on(
+        Packages(files=(str(folder / "environment.yml"), str(folder / "asked.in"))), Platform.LINUX_64
+    )
 
 
 @pytest.mark.parametrize(
@@ -93,7 +95,7 @@ def test_a_framework_with_hashes_is_a_wheel_and_keeps_them(where: str, tmp_path:
 
 def test_the_hashes_of_a_constraint_make_a_wheel_of_the_framework_that_is_asked_for(tmp_path: Path) -> None:
     (tmp_path / "held.txt").write_text(f"{HASHED}\n", encoding="utf-8")
-    wanted = asked_on(Packages(constraints=(str(tmp_path / "held.txt"),)), Platform.LINUX_64)
+    wanted = requirements_on(Packages(constraints=(str(tmp_path / "held.txt"),)), Platform.LINUX_64)
     assert with_stack(target(), wanted, ()).request.sources == ()
     named = target()
     named = named._replace(request=named.request._replace(frameworks=(FrameworkRequest("pytorch", SpecifierSet()),)))
@@ -103,7 +105,7 @@ def test_the_hashes_of_a_constraint_make_a_wheel_of_the_framework_that_is_asked_
 def test_several_entries_of_one_wheel_leave_the_hashes_they_share(tmp_path: Path) -> None:
     text = "dependencies:\n- pip:\n  - own==1 --hash=sha256:aa --hash=sha256:bb\n  - own==1 --hash=sha256:bb\n"
     (tmp_path / "environment.yml").write_text(text, encoding="utf-8")
-    wanted = asked_on(Packages(files=(str(tmp_path / "environment.yml"),)), Platform.LINUX_64)
+    wanted = requirements_on(Packages(files=(str(tmp_path / "environment.yml"),)), Platform.LINUX_64)
     assert wanted.python is not None
     assert wanted.python.hashes == {"own": {("sha256", "bb")}}
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 import tomli
 
-from envsolve.app.status.held_stack import held_stack
+from envsolve.app.status.locked_stack import locked_stack
 from envsolve.matrix import Matrix, find_matrix
 from envsolve.model.host import Platform
 
@@ -19,7 +19,7 @@ _CASES = tomli.loads((Path(__file__).parent / "status_builds.toml").read_text(en
 def test_a_file_installs_the_builds_that_what_is_beside_them_says(case: dict[str, Any], tmp_path: Path) -> None:
     file = tmp_path / case["name"]
     file.write_text(case["text"], encoding="utf-8")
-    held = held_stack(file, Platform.LINUX_64, Matrix(find_matrix()))
+    held = locked_stack(file, Platform.LINUX_64, Matrix(find_matrix()))
     assert held is not None
     (rows,) = held.releases.values()
     told = [(row.build, f"{row.build} {row.cuda_libraries}") for row in rows]

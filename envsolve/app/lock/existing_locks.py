@@ -71,7 +71,7 @@ def platforms_in(path: Path) -> tuple[str, ...]:
     return ()
 
 
-def held_in(lock: Lock | None, upgraded: Collection[str] = ()) -> Held:
+def versions_in(lock: Lock | None, upgraded: Collection[str] = ()) -> Held:
     """The stack in ``lock``, without the packages or frameworks that are ``upgraded``; nothing without a lock.
 
     Of a package of conda it names the build, or the pattern of builds; of a wheel, whose version may be that of several
@@ -112,18 +112,18 @@ def is_gone(name: str, gone: Collection[str]) -> bool:
     return normalized(name) in gone or framework_of_name(name) in gone
 
 
-def held_by_answer(there: LockFor, packages: Packages) -> Callable[[Platform], Held]:
+def versions_in_answer(there: LockFor, packages: Packages) -> Callable[[Platform], Held]:
     """The stack in an answer, as far as its packages are to stay."""
-    return lambda platform: Held() if packages.upgrade else held_in(there(platform), packages.upgraded)
+    return lambda platform: Held() if packages.upgrade else versions_in(there(platform), packages.upgraded)
 
 
-def held_in_python_lock(lock: Lock | None) -> tuple[tuple[Pin, ...], Held]:
+def versions_in_python_lock(lock: Lock | None) -> tuple[tuple[Pin, ...], Held]:
     """The pins of a Python lock, and the stack among them; nothing where there is no lock."""
     pins = () if lock is None else tuple(pin for pin in lock.pins if pin.index_url is not None)
-    return (pins, held_in(lock)) if pins else ((), Held())
+    return (pins, versions_in(lock)) if pins else ((), Held())
 
 
-class Kept(NamedTuple):
+class CondaVersions(NamedTuple):
     """What stays of a conda lock: the stack, name, version and build of conda packages, and versions of wheels."""
 
     stack: Held = Held()
@@ -131,14 +131,14 @@ class Kept(NamedTuple):
     wheels: Mapping[str, str] = {}
 
 
-def held_in_conda_lock(lock: Lock | None, packages: Packages) -> Kept:
+def versions_in_conda_lock(lock: Lock | None, packages: Packages) -> CondaVersions:
     """What a conda lock pins, without what the user upgrades; nothing if there is no lock."""
     if lock is None or packages.upgrade:
-        return Kept()
+        return CondaVersions()
     gone = {normalized(name) for name in packages.upgraded}
     conda = tuple((it.name, it.version, it.build) for it in lock.conda if _is_whole(it) and not is_gone(it.name, gone))
     wheels = {pin.name: pin.version for pin in lock.pins if pin.version and not is_gone(pin.name, gone)}
-    return Kept(held_in(lock, packages.upgraded), conda, wheels)
+    return CondaVersions(versions_in(lock, packages.upgraded), conda, wheels)
 
 
 def _is_whole(package: CondaPackage) -> bool:

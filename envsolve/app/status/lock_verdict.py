@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 
 from packaging.specifiers import SpecifierSet
 
-from envsolve.app.status.held_stack import HeldStack
+from envsolve.app.status.locked_stack import LockedStack
 from envsolve.errors import UnsolvableError
 from envsolve.matrix.load import Matrix
 from envsolve.matrix.tables import FrameworkTable
@@ -26,7 +26,7 @@ from envsolve.resolve.solver import Solver
 class Alone:
     """The builds of ``held`` as all that the matrix has. ``request`` and ``problem`` say for which machines."""
 
-    def __init__(self, held: HeldStack, request: Request, matrix: Matrix) -> None:
+    def __init__(self, held: LockedStack, request: Request, matrix: Matrix) -> None:
         self._held, self._matrix = held, matrix
 
         def narrowed(table: FrameworkTable) -> FrameworkTable:
@@ -62,14 +62,14 @@ class Alone:
         return request, problem._replace(frameworks=frameworks, python=python, cuda=cuda, of_lock=True)
 
 
-def against_builds(held: HeldStack, request: Request, problem: Problem, matrix: Matrix) -> Iterator[str]:
+def against_builds(held: LockedStack, request: Request, problem: Problem, matrix: Matrix) -> Iterator[str]:
     """Why the builds of the stack do not run there; nothing where they do."""
     alone = Alone(held, request, matrix)
     if alone.solution(problem) is None:
         yield from alone.reasons(problem)
 
 
-def against_cudnn(held: HeldStack, problem: Problem, matrix: Matrix) -> Iterator[str]:
+def against_cudnn(held: LockedStack, problem: Problem, matrix: Matrix) -> Iterator[str]:
     """GPUs that the very cuDNN of the file has no code for: the solver would have chosen another."""
     if held.cudnn is None:
         return
@@ -79,7 +79,7 @@ def against_cudnn(held: HeldStack, problem: Problem, matrix: Matrix) -> Iterator
             yield f"cuDNN {held.cudnn} has no code for compute capability {gpu}"
 
 
-def against_packages(held: HeldStack, problem: Problem, matrix: Matrix) -> Iterator[str]:
+def against_packages(held: LockedStack, problem: Problem, matrix: Matrix) -> Iterator[str]:
     """Further packages that do not run on the GPUs, with the driver, or beside the CUDA of the file."""
     cudas = _cudas_of(held)
     drivers = drivers_of(problem, matrix.cuda)
@@ -97,14 +97,14 @@ def against_packages(held: HeldStack, problem: Problem, matrix: Matrix) -> Itera
             yield f"{linked}, the driver runs CUDA {drivers.run} at most"
 
 
-def have_code(held: HeldStack, problem: Problem, matrix: Matrix) -> bool:
+def have_code(held: LockedStack, problem: Problem, matrix: Matrix) -> bool:
     """Whether the further packages have code for the GPUs of ``problem``, as far as it is known."""
     cudas = _cudas_of(held)
     known = facts_in(held, problem.platform, matrix)
     return all(_without_code(facts, cudas, problem.gpus, None) is None for _, facts in known)
 
 
-def facts_in(held: HeldStack, platform: Platform, matrix: Matrix) -> Iterator[tuple[str, BuildFacts]]:
+def facts_in(held: LockedStack, platform: Platform, matrix: Matrix) -> Iterator[tuple[str, BuildFacts]]:
     """What is known of the builds of further packages and has to fit, each with the package and its version."""
     for pin in held.pins:
         is_known = pin.version and parsed_version(pin.version) is not None
@@ -113,7 +113,7 @@ def facts_in(held: HeldStack, platform: Platform, matrix: Matrix) -> Iterator[tu
                 yield f"{pin.name} {pin.version}", facts
 
 
-def _cudas_of(held: HeldStack) -> set[CudaVersion]:
+def _cudas_of(held: LockedStack) -> set[CudaVersion]:
     return {row.cuda for rows in held.releases.values() for row in rows if row.cuda is not None}
 
 

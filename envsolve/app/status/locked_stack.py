@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from packaging.version import Version
 
-from envsolve.app.status.held_build import Beside, extras_in, installed_of, recorded_in
+from envsolve.app.status.locked_build import Beside, extras_in, installed_of, recorded_in
 from envsolve.boundary.files import read_text
 from envsolve.frameworks import FRAMEWORK_OF_CONDA, FRAMEWORK_OF_CPU_WHEEL, FRAMEWORK_OF_WHEEL
 from envsolve.lockfile.lock import Lock, Stack
@@ -36,7 +36,7 @@ class Installed(NamedTuple):
     build: str | None
 
 
-class HeldStack(NamedTuple):
+class LockedStack(NamedTuple):
     """What a file pins of a stack. ``releases`` are, for each framework in it, the builds that it may be.
 
     A framework without any is one that the matrix does not know in this version. ``lock`` is the file as it was read,
@@ -54,7 +54,7 @@ class HeldStack(NamedTuple):
     unpinned: tuple[str, ...] = ()
 
 
-def held_stack(path: Path, platform: Platform, matrix: Matrix) -> HeldStack | None:
+def locked_stack(path: Path, platform: Platform, matrix: Matrix) -> LockedStack | None:
     """What the file at ``path`` pins for ``platform``; None if it holds nothing for it, or there is no file.
 
     Raises UsageError if it cannot be read.
@@ -63,7 +63,7 @@ def held_stack(path: Path, platform: Platform, matrix: Matrix) -> HeldStack | No
     return None if lock is None else stack_in(lock, path, read_text(path, LONGEST) or "", platform, matrix)
 
 
-def stack_in(lock: Lock, name: PurePath, text: str, platform: Platform, matrix: Matrix) -> HeldStack | None:
+def stack_in(lock: Lock, name: PurePath, text: str, platform: Platform, matrix: Matrix) -> LockedStack | None:
     """What ``lock`` pins, which a file of this name has with this text; None if it holds nothing."""
     packages = packages_in(lock, platform)
     if not packages:
@@ -87,7 +87,7 @@ def stack_in(lock: Lock, name: PurePath, text: str, platform: Platform, matrix: 
     cudnn = next((versions[name] for name in CUDNN_PACKAGES if name in versions), None)
     unpinned = tuple(dict.fromkeys(it.name for it in frameworks if not it.version and framework_of(it) not in found))
     pins = lock.pins_for(platform)
-    return HeldStack(found, named, minor_of(python), cuda, parsed_version(cudnn), lock, pins, unpinned)
+    return LockedStack(found, named, minor_of(python), cuda, parsed_version(cudnn), lock, pins, unpinned)
 
 
 def _that_go_with(

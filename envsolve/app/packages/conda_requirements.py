@@ -35,7 +35,7 @@ from envsolve.model.request import FrameworkRequest, Packages, Request
 from envsolve.model.solution import Problem, Solution
 
 if TYPE_CHECKING:
-    from envsolve.app.packages.asked_packages import Given
+    from envsolve.app.packages.requirements import Requirements
     from envsolve.lockfile.environment_request import EnvironmentFile
 
 _SUFFIXES = (".yml", ".yaml")
@@ -43,7 +43,7 @@ Listing = Callable[[frozenset[str]], Mapping[str, Sequence[Listed]]]
 """What the channels have of some names."""
 
 
-class CondaAsked(NamedTuple):
+class CondaRequirements(NamedTuple):
     """What is requested on one platform. ``conda`` are match specs, ``python`` the requirements of Python, if any.
 
     ``channels`` are those that files name, with what opens them. ``categories`` are those of Python requirements that
@@ -51,7 +51,7 @@ class CondaAsked(NamedTuple):
     """
 
     conda: tuple[Asked, ...] = ()
-    python: Given | None = None
+    python: Requirements | None = None
     channels: tuple[str, ...] = ()
     variables: tuple[tuple[str, str], ...] = ()
     categories: Mapping[str, str] = {}
@@ -89,7 +89,7 @@ class Split(NamedTuple):
 
     conda: tuple[Asked, ...]
     by_pip: tuple[Asked, ...] = ()
-    python: Given | None = None
+    python: Requirements | None = None
     needs_pip: bool = False
     elsewhere: frozenset[str] = frozenset()
     constraints: tuple[str, ...] = ()
@@ -100,14 +100,14 @@ def is_environment_file(name: str) -> bool:
     return name.lower().endswith(_SUFFIXES)
 
 
-def asked_on(packages: Packages, platform: Platform) -> CondaAsked:
+def requirements_on(packages: Packages, platform: Platform) -> CondaRequirements:
     """Everything that is requested on ``platform``. Raises UsageError if it cannot be read."""
     if not packages.are_named:
-        return CondaAsked()
+        return CondaRequirements()
     files = list(_environments(packages, platform))
     asked = [it for file in files for it in file.asked]
     python = _python(packages, files)
-    return CondaAsked(
+    return CondaRequirements(
         conda=tuple(it for it in asked if not it.by_pip and parse_match_spec(it.spec).name not in packages.exclude),
         python=python,
         channels=tuple(dict.fromkeys(_opened(channel, file) for file in files for channel in file.channels)),
@@ -119,14 +119,14 @@ def asked_on(packages: Packages, platform: Platform) -> CondaAsked:
 
 def excluded_notes(request: Request, platform: Platform) -> Iterator[Note]:
     """What of ``request`` is left out, and what is to be left out and is not there."""
-    from envsolve.app.packages.asked_packages import given
+    from envsolve.app.packages.requirements import read_requirements
     from envsolve.index.requirement_file import place_of
 
     packages = request.packages
     if not packages.exclude:
         return
     if request.format in PYTHON_FORMATS:
-        found = dict(given(packages).excluded)
+        found = dict(read_requirements(packages).excluded)
     else:
         files = list(_environments(packages, platform))
         found = dict(_python(packages, files).excluded)
@@ -153,17 +153,17 @@ def refuse_overrides(request: Request) -> None:
         raise UsageError("requirements-not-supported", message, (why,), (hint,))
 
 
-def asked_in(request: Request, platform: Platform, python: str) -> CondaAsked:
+def requirements_of(request: Request, platform: Platform, python: str) -> CondaRequirements:
     """What ``request`` requires on ``platform`` with ``python``; for a Python lock no file is one of conda's.
 
     Raises UsageError if it cannot be read.
     """
-    from envsolve.app.packages.asked_packages import given, on_python
+    from envsolve.app.packages.requirements import on_python, read_requirements
 
     if request.format in PYTHON_FORMATS:
-        found = CondaAsked(python=given(request.packages))
+        found = CondaRequirements(python=read_requirements(request.packages))
     else:
-        found = asked_on(request.packages, platform)
+        found = requirements_on(request.packages, platform)
     return found._replace(python=None if found.python is None else on_python(found.python, python, platform))
 
 
@@ -192,13 +192,13 @@ def _opened(channel: str, file: EnvironmentFile) -> str:
     return os.path.expandvars(dict(file.logins).get(channel, channel))
 
 
-def _python(packages: Packages, files: Sequence[EnvironmentFile]) -> Given:
+def _python(packages: Packages, files: Sequence[EnvironmentFile]) -> Requirements:
     """The requirements of Python: as typed, in files of pip's, and in the pip sections of files of conda's."""
-    from envsolve.app.packages.asked_packages import given
+    from envsolve.app.packages.requirements import read_requirements
     from envsolve.index.requirement_file import Asked as AskedOfPip
 
     of_pip = tuple(name for name in packages.files if not is_environment_file(name))
-    return given(packages._replace(files=of_pip), sum((it.pip for it in files), AskedOfPip()))
+    return read_requirements(packages._replace(files=of_pip), sum((it.pip for it in files), AskedOfPip()))
 
 
 def _categories(asked: Sequence[Asked]) -> Mapping[str, str]:
@@ -208,7 +208,7 @@ def _categories(asked: Sequence[Asked]) -> Mapping[str, str]:
     return {parse_need(it.spec).name: it.category for it in asked if it.by_pip and it.category != MAIN}
 
 
-def with_stack(target: Target, asked: CondaAsked, channels: tuple[str, ...]) -> Target:
+def with_stack(target: Target, asked: CondaRequirements, channels: tuple[str, ...]) -> Target:
     """``target`` with the frameworks, the Python and the CUDA among what is requested, and with all channels."""
     request, problem = target.request, target.problem
     python, cuda = request.python, request.cuda
@@ -236,7 +236,7 @@ def with_stack(target: Target, asked: CondaAsked, channels: tuple[str, ...]) -> 
     return target.asking(frameworks=named, python=python, cuda=cuda)
 
 
-def _of_frameworks(asked: CondaAsked) -> Iterator[tuple[str, SpecifierSet]]:
+def _of_frameworks(asked: CondaRequirements) -> Iterator[tuple[str, SpecifierSet]]:
     for it in asked.conda:
         spec = parse_match_spec(it.spec)
         if spec.name in FRAMEWORK_OF_CONDA:
@@ -257,7 +257,7 @@ def with_cuda(target: Target, cuda: SpecifierSet | None) -> Target:
 
 
 def split(
-    asked: CondaAsked, problem: Problem, solution: Solution | None, listed: Listing, anyway: frozenset[str]
+    asked: CondaRequirements, problem: Problem, solution: Solution | None, listed: Listing, anyway: frozenset[str]
 ) -> Split:
     """What of ``asked`` is conda's and what is pip's, after what the stack asks of conda.
 

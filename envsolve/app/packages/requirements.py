@@ -58,7 +58,7 @@ _MOST_ORIGINS = 8
 """Places shown for one requirement, however many files have it."""
 
 
-class Given(NamedTuple):
+class Requirements(NamedTuple):
     """The requirements and constraints of a request, each with the place it stands in, and the indexes that files name.
 
     Each requirement stands once for each place, of which a few count. ``direct`` is what was read at the addresses of
@@ -137,7 +137,7 @@ class Given(NamedTuple):
         return f"sha256:{hashlib.sha256(text.encode()).hexdigest()}"
 
 
-def given(packages: Packages, beside: AskedByFiles | None = None) -> Given:
+def read_requirements(packages: Packages, beside: AskedByFiles | None = None) -> Requirements:
     """Everything that ``packages`` requires, and what files of other kinds ask for ``beside``.
 
     Raises UsageError if it cannot be read, or no lock can hold it.
@@ -157,7 +157,7 @@ def given(packages: Packages, beside: AskedByFiles | None = None) -> Given:
     overrides = [(_need(line), line) for line in (Line(text, OVERRIDE) for text in packages.overrides)]
     needs, replaced = _overridden(requirements, [need for need, _ in overrides])
     hashed = [*(it for it in requirements if it not in replaced), *constraints]
-    return Given(
+    return Requirements(
         tuple(_distinct(needs)),
         tuple(_distinct([*constraints, *overrides])),
         {},
@@ -210,7 +210,7 @@ def _distinct(lines: Iterable[tuple[Need, Line]]) -> Iterator[tuple[Need, str]]:
     yield from ((need, origin) for need, known in places.items() for origin in known)
 
 
-def for_target(asked: Given, markers: Markers) -> Given:
+def for_target(asked: Requirements, markers: Markers) -> Requirements:
     """What of ``asked`` holds on a target: requirements and constraints.
 
     Raises UsageError if two addresses are for one project.
@@ -230,12 +230,12 @@ def for_target(asked: Given, markers: Markers) -> Given:
     return found
 
 
-def for_interpreter(asked: Given, interpreter: Interpreter) -> Given:
+def for_interpreter(asked: Requirements, interpreter: Interpreter) -> Requirements:
     """The same where the target is known by its Python."""
     return for_target(asked, Markers(interpreter.marker_values()))
 
 
-def with_names(asked: Given, names: Callable[[Need], str]) -> Given:
+def with_names(asked: Requirements, names: Callable[[Need], str]) -> Requirements:
     """``asked`` with the names that ``names`` gives to projects whose address is all that is given."""
 
     def named_needs(needs: Iterable[tuple[Need, str]]) -> tuple[tuple[Need, str], ...]:
@@ -247,7 +247,7 @@ def with_names(asked: Given, names: Callable[[Need], str]) -> Given:
     return asked._replace(needs=named_needs(asked.needs), constraints=named_needs(asked.constraints))
 
 
-def as_in_lock(asked: Given, addresses: Mapping[str, str]) -> Given:
+def as_in_lock(asked: Requirements, addresses: Mapping[str, str]) -> Requirements:
     """``asked`` with the names that a lock has for repositories, by its ``addresses`` of packages."""
     known = {_place(url): name for name, url in addresses.items() if kind_of(url) is AddressKind.REPOSITORY}
     return with_names(asked, lambda need: known.get(_place(need.url), need.name))
@@ -263,7 +263,7 @@ def _place(url: str) -> tuple[str, str]:
     return reference.address, reference.subdirectory
 
 
-def on_python(asked: Given, python: str, platform: Platform) -> Given:
+def on_python(asked: Requirements, python: str, platform: Platform) -> Requirements:
     """What of ``asked`` holds on a Python, as ``3.11.7``; all of it where ``python`` is no version."""
     try:
         major, minor, patch = (*Version(python).release, 0, 0)[:3]
@@ -272,7 +272,7 @@ def on_python(asked: Given, python: str, platform: Platform) -> Given:
     return for_interpreter(asked, Interpreter((major, minor, patch), platform))
 
 
-def require_sources_in(asked: Given, format_name: str, *, beside_conda: bool = False) -> None:
+def require_sources_in(asked: Requirements, format_name: str, *, beside_conda: bool = False) -> None:
     """Raise UsageError if a requirement is a repository or a folder, which a file in ``format_name`` cannot have."""
     from envsolve.lockfile.restriction import require_sources
 
