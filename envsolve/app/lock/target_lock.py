@@ -1,8 +1,8 @@
-"""The Python lock for one target: the frameworks for the GPU and everything around them, as one answer.
+"""The Python lock for one target: the frameworks for the GPU and all packages around them, as one answer.
 
-Frameworks, Python, CUDA and packages are chosen together (lock_worlds); the bounds that the stack sets on the packages
-around it (envsolve.resolve.closure.bounds) are checked afterwards. A framework that only turns up as a dependency joins
-the stack, so that it is never one for another GPU or for none.
+Frameworks, Python, CUDA and packages are chosen together (lock_worlds). The bounds that the stack sets on other
+packages (envsolve.resolve.closure.bounds) are checked afterwards. A framework that is only a dependency joins the
+stack, so that it is never a build for another GPU or for the CPU.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from envsolve.app.lock.lock_refusal import (
 )
 from envsolve.app.lock.lock_request import LockRequest
 from envsolve.app.lock.lock_result import Locked, Result
-from envsolve.app.lock.lock_worlds import Chosen, Worlds, builds_of, held_builds
+from envsolve.app.lock.lock_worlds import Chosen, Worlds, builds_of, existing_builds
 from envsolve.app.lock.outdated import refusal_of_search, require_recent
 from envsolve.app.lock.stack_refusal import stack_refusal
 from envsolve.app.packages.audit import WheelAudit
@@ -83,11 +83,11 @@ _SURROUNDINGS = ("python", "glibc", "default_index", "default_is_plain", "indexe
 
 
 class _LeftOutError(Exception):
-    """A build that was chosen cannot be had: the answer is to be looked for again without it."""
+    """A chosen build is not available; search again without it."""
 
 
 class TargetLock:
-    """The lock for one target: looks for the best answer, and for the next one where an index lacks a build of it."""
+    """Finds the lock for one target: the best answer whose builds the indexes have."""
 
     def __init__(
         self, lock_request: LockRequest, matrix: Matrix, target: Target, wanted: Requirements, where: Places
@@ -107,19 +107,19 @@ class TargetLock:
         self._versions = {it.name: it.version for it in pins if stays(packages, it.name)}
         self._held = held._replace(packages=tuple(it for it in held.packages if stays(packages, it[0])))
         self._left_out: frozenset[str] = frozenset()
-        """The labels of builds that cannot be had."""
+        """The labels of builds that are not available."""
         self._passed: list[UnsolvableError] = []
-        """Why they cannot."""
+        """The reasons for that."""
         self._rivals: Rivals = {}
         self._more: More = {}
         self._extensions: ExtensionWheels | None = None
         self._end = end_of_search(builds=lock_request.request.packages.allow_builds)
 
-    def again(self, old: Lock) -> Locked | None:
-        """The lock with the packages of ``old``; None if they are no answer for the machines of today."""
+    def current(self, old: Lock) -> Locked | None:
+        """The lock with the packages of ``old``; None if they are no answer for today's machines."""
         pins = old.pins
         problem = with_joined(self._problem, self._wanted, joined_among(pins, self._problem))
-        builds = held_builds(self._solver, self._request, problem, self._held)
+        builds = existing_builds(self._solver, self._request, problem, self._held)
         if len(builds) < len(problem.frameworks) or (builds and self._held.python is None):
             return None
         if builds:
@@ -140,7 +140,7 @@ class TargetLock:
         return found if now is not None and self._suits_alike(now, old, attempt.solution) else None
 
     def _with_requirers(self, pins: Iterable[Pin], attempt: Attempt) -> Iterator[Pin]:
-        """``pins`` with what requires each of them in this request."""
+        """``pins`` with the packages that require them in this request."""
         wanted = self._wanted_on(attempt)
         stack = () if attempt.solution is None else needs_of(attempt.solution)
         by_name: dict[str, set[str]] = {}
@@ -152,7 +152,7 @@ class TargetLock:
             yield pin._replace(via=tuple(sorted(requirers | by_name.get(pin.name, set()))))
 
     def _suits_alike(self, now: Lock, old: Lock, solution: Solution | None) -> bool:
-        """Whether Python, C library and indexes are the same, and the stack sets no bound that a package breaks."""
+        """Whether Python, C library and indexes are the same, and all packages lie within the bounds of the stack."""
         if any(getattr(now, it) != getattr(old, it) for it in _SURROUNDINGS):
             return False
         if solution is None:
@@ -166,7 +166,7 @@ class TargetLock:
         )
 
     def made(self, lines: Lines) -> Locked:
-        """The lock, from what the indexes say over ``lines``. Raises UnsolvableError, OutsideError."""
+        """The lock, from the indexes. Raises UnsolvableError, OutsideError."""
         made, extensions, audit = self._resolved(lines)
         notes = Notes(
             made,
@@ -186,13 +186,13 @@ class TargetLock:
         return found._replace(lock=found.lock._replace(pins=tuple(extensions.as_published(pins))))
 
     def tried(self, lines: Lines, end: float) -> Tried:
-        """The answer alone, found until ``end``, a moment of the monotonic clock. Raises as :meth:`made`."""
+        """The answer without notes, found before ``end`` on the monotonic clock. Raises as :meth:`made`."""
         self._end = min(self._end, end)
         made, extensions, _ = self._resolved(lines)
         return Tried(made.attempt.solution, made.found.pins, extensions.source_of)
 
     def _resolved(self, lines: Lines) -> tuple[Resolved, ExtensionWheels, WheelAudit]:
-        """The best answer that holds for what its wheels contain."""
+        """The best answer that also holds for the contents of its wheels."""
         joined: list[str] = []
         self._extensions = extensions = self._extension_wheels(lines)
         self._finds_wheels(need for need, _ in self._wanted.needs)
@@ -218,7 +218,7 @@ class TargetLock:
             return made, extensions, audit
 
     def _extension_wheels(self, lines: Lines) -> ExtensionWheels:
-        """Looks for the wheels for GPUs that are not on an index."""
+        """The search for GPU wheels that are not on an index."""
         problem = self._problem
         builds = {} if problem.cpu or self._is_plain else builds_of(self._solver, self._request, problem)
         stack = StackInSearch(builds, self._request, problem, self._solver, self._matrix)
@@ -226,18 +226,18 @@ class TargetLock:
         return ExtensionWheels(stack, problem, indexes, self._lock_request.request)
 
     def _finds_wheels(self, needs: Iterable[Need]) -> bool:
-        """Whether wheels of ``needs`` turn up that are on no index; the search and the matrix know of them then."""
+        """Whether wheels for ``needs`` were found outside of the indexes. Adds them to the search and to the matrix."""
         assert self._extensions is not None
         packages = self._lock_request.request.packages
         facts = self._extensions.found(needs)
         self._matrix = self._matrix.with_builds(facts)
         self._more = self._extensions.more
-        held = self._extensions.held(self._old_pins).items()
-        self._versions |= {name: version for name, version in held if stays(packages, name)}
+        existing = self._extensions.held(self._old_pins).items()
+        self._versions |= {name: version for name, version in existing if stays(packages, name)}
         return bool(facts)
 
     def _has_no_builds(self) -> bool:
-        """Whether frameworks are packages like any other: no GPU, and one index that has no builds for the CPU."""
+        """Whether frameworks are packages like any other: no GPU, and a single index without CPU builds."""
         problem = self._problem
         only_gpu = any(needs_gpu(it.framework) for it in problem.frameworks)
         may_be = problem.cpu and self._target.fell_to_cpu and not self._where.is_plain and not only_gpu
@@ -252,7 +252,7 @@ class TargetLock:
                 yield Need(package, (), str(it.specifier), ""), str(self._lock_request.request.asker)
 
     def _best(self, problem: Problem, lines: Lines) -> Resolved:
-        """The best answer. Raises _LeftOutError if a build of it cannot be had, UnsolvableError, OutsideError."""
+        """The best answer. Raises _LeftOutError for a build that is not available, UnsolvableError, OutsideError."""
         best = self._best_stack(problem)
         if best is None:
             return self._explained(problem, None, lines)
@@ -291,7 +291,7 @@ class TargetLock:
         )
 
     def _made_of(self, chosen: Chosen, worlds: Worlds, problem: Problem, best: Attempt, lines: Lines) -> Resolved:
-        """The packages of what was chosen. Raises _LeftOutError if one of its builds cannot be had."""
+        """The packages of the chosen answer. Raises _LeftOutError if one of its builds is not available."""
         if chosen.builds:
             major, minor, _ = chosen.interpreter.python
             problem = for_python(problem, f"{major}.{minor}")
@@ -337,7 +337,7 @@ class TargetLock:
         newest: Mapping[str, str] | None = None,
         chosen: Chosen | None = None,
     ) -> Found:
-        """Every package that goes with a stack, none below its floor, what was ``chosen`` as long as it fits.
+        """All packages that fit a stack, none below its floor; the versions in ``chosen`` are preferred.
 
         Raises Conflict, OutsideError, UnsolvableError.
         """
@@ -364,7 +364,7 @@ class TargetLock:
         return found_for(question, indexes, self._end, self._lock_request.counted)
 
     def _without_builds(self, attempt: Attempt, conflict: Conflict) -> _LeftOutError:
-        """Leave out the builds that cannot be had. Raises UnsolvableError if there is none to leave out."""
+        """Leave out the builds that are not available. Raises UnsolvableError if there are none."""
         refused = packages_refusal(conflict, attempt.request, attempt.solution, attempt.interpreter)
         left_out = self._absent(attempt.releases, conflict) or {it.label for it in attempt.releases}
         if not left_out:
@@ -373,7 +373,7 @@ class TargetLock:
         return self._without(left_out)
 
     def _absent(self, releases: Iterable[Release], conflict: Conflict) -> set[str]:
-        """What the indexes lack of the folders of ``releases``: what one folder lacks another may have."""
+        """The labels of missing builds, looked up folder by folder: another folder may have what one lacks."""
         world, names = conflict.provider.world, contested(conflict)
         absent: set[str] = set()
         for release in (it for it in releases if it.package in names):
@@ -400,16 +400,15 @@ class TargetLock:
         return table._replace(releases=tuple(it for it in table.releases if it.label not in self._left_out))
 
     def _refusal_of(self, lines: Lines, attempt: Attempt, floors: Mapping[str, str]) -> UnsolvableError | None:
-        """See envsolve.app.lock.lock_notes."""
+        """A RefusalOf, see envsolve.app.lock.lock_notes."""
         search = partial(self._found, attempt, self._limits(attempt, in_part=False), lines, floors)
         return refusal_of_search(search, attempt)
 
     def _explained(self, problem: Problem, worlds: Worlds | None, lines: Lines) -> Resolved:
-        """Raise UnsolvableError with the reason why there is no answer, for the Python of which it says the most.
+        """Raise UnsolvableError with the most informative reason why there is no answer.
 
-        Raises OutsideError if a build failed or a file is missing without which there is none.
-
-        What turns out to be an answer all the same counts as one.
+        Returns the answer if there turns out to be one. Raises OutsideError if a build failed or a necessary file is
+        missing.
         """
         if self._passed:
             raise self._passed[0]
@@ -450,7 +449,7 @@ class TargetLock:
         raise min(refused, key=lambda it: it[0])[1]
 
     def _require_builds(self, problem: Problem, lines: Lines) -> Sequence[Conflict]:
-        """Raise UnsolvableError with all that has to be built for an answer; why there would be none all the same."""
+        """Raise UnsolvableError with all packages that must be built. Returns the conflicts if builds do not help."""
         worlds = self._worlds(problem, lines, in_part=True, as_if_built=True)
         try:
             chosen = worlds.best(self._versions, self._held, self._end, self._lock_request.counted)
@@ -461,7 +460,7 @@ class TargetLock:
         return worlds.conflicts
 
     def _best_stack(self, problem: Problem) -> Attempt | None:
-        """The best stack by itself, whatever goes with it; None if there is none."""
+        """The best stack regardless of packages; None if there is none."""
         if not problem.frameworks or self._is_plain:
             return Attempt(self._request, problem, None)
         solution = self._solver.solve(self._request, problem)

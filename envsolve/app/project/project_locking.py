@@ -215,7 +215,7 @@ class _Locking:
 
     def _python(self, asked: FileRequest) -> _Files | None:
         from envsolve.app.lock.lock_result import PYTHON_CHOSEN
-        from envsolve.app.lock.locking import lock, locked_again
+        from envsolve.app.lock.locking import current_locks, lock
 
         request, there = asked.request._replace(channels=()), self._any_lock(asked)
         if (
@@ -227,7 +227,7 @@ class _Locking:
         question = self._question(asked, there)._replace(request=request, recorded=recorded)
         locked = None
         if not self._how.upgrade and not self._how.upgraded:
-            locked = locked_again(question, self._unchanged(asked), self._matrix, self._environ)
+            locked = current_locks(question, self._unchanged(asked), self._matrix, self._environ)
             if locked is None and self._is_stale(asked):
                 return None
         locked = locked or lock(question, self._matrix, self._environ)
