@@ -17,7 +17,7 @@ from envsolve.app.lock.lock_notes import notes_of_metadata
 from envsolve.app.lock.lock_refusal import packages_refusal, refuse_strangers
 from envsolve.app.packages.direct_packages import with_direct
 from envsolve.app.packages.lock_frameworks import holding_on
-from envsolve.app.packages.lock_indexes import Lines, Places, places, settings_of
+from envsolve.app.packages.lock_indexes import Connection, Places, places, settings_of
 from envsolve.app.packages.requirements import Requirements, build_constraints_in, for_interpreter, read_requirements
 from envsolve.app.packages.stack_wheels import indexes_for, limits_around, notes_of, question_around
 from envsolve.app.request.network import Network
@@ -83,16 +83,16 @@ class CondaWheels:
         self._settings = settings_of(environ)
         self.where: Places | None = None
         builds, constraints = request.packages.allow_builds, build_constraints_in(request.packages.build_constraints)
-        self._lines = Lines(network, self._settings, environ, builds=builds, build_constraints=constraints)
+        self._connection = Connection(network, self._settings, environ, builds=builds, build_constraints=constraints)
 
     def close(self) -> None:
         """Keep what was learned, and end all connections."""
-        self._lines.close()
+        self._connection.close()
 
     @property
     def notes(self) -> tuple[Note, ...]:
         """What to know of settings and cache."""
-        return self._lines.notes
+        return self._connection.notes
 
     def with_conda(
         self,
@@ -108,7 +108,9 @@ class CondaWheels:
         Raises UnsolvableError, OutsideError, and what ``solve`` raises without constraints.
         """
         holds = holding_on((target.problem,))
-        wanted = with_direct(wanted or read_requirements(Packages()), self._lines, target.request.format, holds, {})
+        wanted = with_direct(
+            wanted or read_requirements(Packages()), self._connection, target.request.format, holds, {}
+        )
         where = self.where = places(self._request, wanted, self._settings)
         request = target.request._replace(packages=self._request.packages)
         side = PipSide(request, wanted, solution, held)
@@ -117,7 +119,9 @@ class CondaWheels:
         for _ in range(_MOST_ROUNDS):
             interpreter = python_among(packages, target.problem, request.asker)
             try:
-                return packages, wheels_beside(packages, side, interpreter, self._matrix, where, self._lines, progress)
+                return packages, wheels_beside(
+                    packages, side, interpreter, self._matrix, where, self._connection, progress
+                )
             except UnsolvableError as error:
                 others = list(_others(error.__cause__)) if isinstance(error.__cause__, Conflict) else []
                 if not others or set(others) <= set(constraints):
@@ -127,7 +131,7 @@ class CondaWheels:
                     packages = solve(constraints)
                 except CondaConflict:
                     raise error from None
-        return packages, wheels_beside(packages, side, interpreter, self._matrix, where, self._lines, progress)
+        return packages, wheels_beside(packages, side, interpreter, self._matrix, where, self._connection, progress)
 
 
 def wheels_beside(
@@ -136,7 +140,7 @@ def wheels_beside(
     interpreter: Interpreter,
     matrix: Matrix,
     where: Places,
-    lines: Lines,
+    connection: Connection,
     progress: Progress | None = None,
 ) -> Wheels:
     """Everything that pip installs for ``asked`` beside ``packages``, for the Python among them.
@@ -152,7 +156,7 @@ def wheels_beside(
     question = question_around(solution, wanted, interpreter, request.packages, matrix, limits)
     question = question._replace(held=asked.held, present=present)
     try:
-        indexes = indexes_for(solution, wanted, request.packages, where, lines)
+        indexes = indexes_for(solution, wanted, request.packages, where, connection)
         found = found_for(question, indexes, end_of_search(builds=request.packages.allow_builds), progress)
     except Conflict as conflict:
         raise packages_refusal(conflict, request, solution, interpreter) from conflict

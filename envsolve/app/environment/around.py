@@ -27,7 +27,7 @@ from envsolve.app.lock.lock_worlds import builds_of
 from envsolve.app.packages.audit import WheelAudit
 from envsolve.app.packages.direct_packages import with_direct
 from envsolve.app.packages.lock_frameworks import require_wheels, with_frameworks
-from envsolve.app.packages.lock_indexes import Lines, Places, start
+from envsolve.app.packages.lock_indexes import Connection, Places, start
 from envsolve.app.packages.lock_stacks import attempt_of, joined_among, with_joined
 from envsolve.app.packages.requirements import Requirements, for_target, read_requirements
 from envsolve.app.packages.stack_wheels import indexes_for, limits_around, notes_of, question_around, required_by_builds
@@ -163,9 +163,9 @@ def _inventory(asked: AddRequest, environ: Mapping[str, str]) -> Inventory:
 
 def _addition(asked: AddRequest, inventory: Inventory, environ: Mapping[str, str]) -> Addition:
     asked.show("package indexes")
-    with start(asked.request, asked.network, environ) as (wanted, where, lines):
+    with start(asked.request, asked.network, environ) as (wanted, where, connection):
         try:
-            return _Around(asked, inventory, wanted, where, lines, environ).addition()
+            return _Around(asked, inventory, wanted, where, connection, environ).addition()
         except UnsolvableError as error:
             error.hints = tuple(it._replace(command=None) for it in error.hints)  # they would write another lock
             raise
@@ -260,14 +260,14 @@ class _Around:
         inventory: Inventory,
         wanted: Requirements,
         where: Places,
-        lines: Lines,
+        connection: Connection,
         environ: Mapping[str, str],
     ) -> None:
-        self._asked, self._inventory, self._where, self._lines = asked, inventory, where, lines
+        self._asked, self._inventory, self._where, self._connection = asked, inventory, where, connection
         self._platform = this_platform()
         self._interpreter: Interpreter = interpreter_of(inventory, self._platform)
         markers = Markers(self._interpreter.marker_values())
-        self._asked_for = for_target(with_direct(wanted, lines, asked.request.format, markers.holds, {}), markers)
+        self._asked_for = for_target(with_direct(wanted, connection, asked.request.format, markers.holds, {}), markers)
         self._installed = InstalledPackages(inventory, markers, self._asked_for.addresses)
         self._wanted = self._asked_for._replace(
             needs=(*_by_name(asked.request, self._installed.frameworks), *self._asked_for.needs),
@@ -298,7 +298,7 @@ class _Around:
     def addition(self) -> Addition:
         """What has to change. Raises UnsolvableError, OutsideError."""
         request = self._request
-        audit = WheelAudit(request, lambda: self._lines.wheels, self._asked.packages)
+        audit = WheelAudit(request, lambda: self._connection.wheels, self._asked.packages)
         joined: list[str] = []
         refused: UnsolvableError | None = None
         while True:
@@ -332,7 +332,7 @@ class _Around:
             *audit.notes(pins),
             *self._not_verified(pins, solution),
             *self._where.notes,
-            *self._lines.notes,
+            *self._connection.notes,
         )
         changes = tuple(Change(it.name, before.get(it.name), it.version) for it in pins)
         bare = tuple(dict.fromkeys(it._replace(command=None) for it in notes))
@@ -413,7 +413,7 @@ class _Around:
             judge=required_by_builds(self._matrix, self._platform, (), builds),
             virtual=(),
         )
-        indexes = indexes_for(solution, wanted, packages, self._where, self._lines)
+        indexes = indexes_for(solution, wanted, packages, self._where, self._connection)
         question = question._replace(newest=dict(_newest([it for it, _ in wanted.needs], question, indexes)))
         return found_for(question, indexes, self._end, self._asked.packages)
 

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from packaging.version import Version
 
-from envsolve.app.packages.lock_indexes import Lines, Places, places, settings_of
+from envsolve.app.packages.lock_indexes import Connection, Places, places, settings_of
 from envsolve.app.packages.requirements import Requirements
 from envsolve.app.request.network import Network
 from envsolve.frameworks import OWN_INDEX
@@ -59,8 +59,8 @@ class Listed(NamedTuple):
 class ExactFiles:
     """Answers for one command. ``where`` are the indexes, ``notes`` what to know of settings and cache."""
 
-    def __init__(self, indexes: Indexes, where: Places, lines: Lines, wanted: Wanted | None) -> None:
-        self._indexes, self._lines = indexes, lines
+    def __init__(self, indexes: Indexes, where: Places, connection: Connection, wanted: Wanted | None) -> None:
+        self._indexes, self._connection = indexes, connection
         self._wanted = wanted
         self._fitting = None if wanted is None else Fitting(wanted)
         self.where = where
@@ -68,7 +68,7 @@ class ExactFiles:
     @property
     def notes(self) -> tuple[Note, ...]:
         """What to know of the settings and the cache."""
-        return (*self.where.notes, *self._lines.notes)
+        return (*self.where.notes, *self._connection.notes)
 
     def of(self, name: str, version: str) -> Listed | None:
         """What the first index that knows ``name`` has of ``version``; None without any. Raises OutsideError."""
@@ -114,12 +114,12 @@ def exact_files(
     own = {**where.mapped, **dict(_of_pytorch(named, asking, where)), **(mapped or {})}
     sources = Sources.ANY if asking.allow_builds else Sources.NONE
     wanted = None if interpreter is None else Wanted(interpreter, sources=sources)
-    lines = Lines(asking.network, settings, environ, builds=False)
+    connection = Connection(asking.network, settings, environ, builds=False)
     try:
-        lines.have_pages([name for name in named if name not in own], where)
-        yield ExactFiles(Indexes((*where.extra, where.default), lines.pool, own), where, lines, wanted)
+        connection.have_pages([name for name in named if name not in own], where)
+        yield ExactFiles(Indexes((*where.extra, where.default), connection.pool, own), where, connection, wanted)
     finally:
-        lines.close()
+        connection.close()
 
 
 def _of_pytorch(named: Mapping[str, str], asking: Asking, where: Places) -> Iterator[tuple[str, str]]:

@@ -17,7 +17,7 @@ from packaging.specifiers import SpecifierSet
 from packaging.version import Version
 
 from envsolve.app.packages.lock_frameworks import python_of
-from envsolve.app.packages.lock_indexes import Lines, Places
+from envsolve.app.packages.lock_indexes import Connection, Places
 from envsolve.app.packages.requirements import Requirements, for_target
 from envsolve.app.packages.stack_in_search import StackInSearch
 from envsolve.app.packages.stack_wheels import Limits, files_for, index_of, is_lockable
@@ -127,7 +127,7 @@ class Worlds:
         solver: Solver,
         matrix: Matrix,
         where: Places,
-        lines: Lines,
+        connection: Connection,
         *,
         more: More,
         in_part: bool = False,
@@ -136,7 +136,7 @@ class Worlds:
         self._matrix = matrix
         self._request, self._problem, self._wanted = request, problem, wanted
         self._requested = frozenset(requested)
-        self._solver, self._where, self._lines = solver, where, lines
+        self._solver, self._where, self._connection = solver, where, connection
         self.in_part = in_part
         self._more = more
         self._as_if_built = as_if_built or request.packages.allow_builds
@@ -266,7 +266,7 @@ class Worlds:
         for minor in pythons:
             python = python_of(self._problem.python, minor)
             interpreter = Interpreter(python, self._problem.platform, glibc_of(self._problem))
-            wanted = for_target(self._wanted, self._lines.pool.markers(interpreter.marker_values()))
+            wanted = for_target(self._wanted, self._connection.pool.markers(interpreter.marker_values()))
             of_builds = [
                 (among(framework_identifier(it), _for_python(rows, minor)), THE_STACK)
                 for it, rows in self.builds.items()
@@ -279,7 +279,7 @@ class Worlds:
     def _world(self, interpreter: Interpreter, wanted: Requirements, sources: Sources) -> World:
         indexes = Indexes(
             (*self._where.extra, self._where.default),
-            self._lines.pool,
+            self._connection.pool,
             self._where.mapped,
             wanted.by_name,
             {**self._more, **self._elsewhere},

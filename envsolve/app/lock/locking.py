@@ -42,24 +42,24 @@ def lock(lock_request: LockRequest, matrix: Matrix, environ: Mapping[str, str]) 
     request, hidden = request_without_secrets(lock_request.request)
     with start(lock_request.request, lock_request.network, environ) as began:
         try:
-            locks = [it.made(began.lines) for it in _locks_of(lock_request, began, matrix, environ)]
+            locks = [it.made(began.connection) for it in _locks_of(lock_request, began, matrix, environ)]
             ways = tuple(_notes_on_source(locks, lock_request, began, matrix, environ))
         except UnsolvableError as error:
             names = _requested(began) if error.code == PACKAGES_CONFLICT else {it.name for it in error.refused}
             error.hints = (*_ways(names, lock_request, began, matrix, environ), *error.hints)
             raise
-    return _solved(request, locks, (*ways, *began.where.notes, *began.lines.notes, *hidden))
+    return _solved(request, locks, (*ways, *began.where.notes, *began.connection.notes, *hidden))
 
 
 def _locks_of(lock_request: LockRequest, began: Start, matrix: Matrix, environ: Mapping[str, str]) -> list[TargetLock]:
     """The locks to make, one for each platform. Raises UsageError, OutsideError."""
     request, _ = request_without_secrets(lock_request.request)
-    wanted, where, lines = began
+    wanted, where, connection = began
     require_wheels(request)
     targets = [with_frameworks(target, wanted, where) for target in targets_of(request, matrix, environ)]
     require_linux_for_image([it.problem.platform for it in targets], request.format)
     holds = holding_on(it.problem for it in targets)
-    wanted = with_direct(wanted, lines, request.format, holds, _commits(lock_request, targets))
+    wanted = with_direct(wanted, connection, request.format, holds, _commits(lock_request, targets))
     return [TargetLock(lock_request, matrix, target, wanted, where) for target in targets]
 
 
@@ -76,7 +76,9 @@ def _ways(
     def attempt(request: Request, wanted: Requirements, end: float) -> list[Tried] | None:
         changed_request, changed_start = lock_request._replace(request=request), began._replace(wanted=wanted)
         try:
-            return [it.tried(began.lines, end) for it in _locks_of(changed_request, changed_start, matrix, environ)]
+            return [
+                it.tried(began.connection, end) for it in _locks_of(changed_request, changed_start, matrix, environ)
+            ]
         except EnvsolveError:
             return None  # a hint must not end in an error of its own
 

@@ -29,7 +29,7 @@ from envsolve.app.packages.audit import WheelAudit
 from envsolve.app.packages.extension_wheels import ExtensionWheels
 from envsolve.app.packages.lock_evidence import UNREAD_PLACES, on_unread_places, origins_in
 from envsolve.app.packages.lock_frameworks import depends_on_python
-from envsolve.app.packages.lock_indexes import Lines, Places
+from envsolve.app.packages.lock_indexes import Connection, Places
 from envsolve.app.packages.lock_stacks import (
     Attempt,
     attempt_of,
@@ -165,42 +165,42 @@ class TargetLock:
             limit.admits(pin.version) for pin in old.pins for limit in bounds.of(pin.name)
         )
 
-    def made(self, lines: Lines) -> Locked:
+    def made(self, connection: Connection) -> Locked:
         """The lock, from the indexes. Raises UnsolvableError, OutsideError."""
-        made, extensions, audit = self._resolved(lines)
+        made, extensions, audit = self._resolved(connection)
         notes = Notes(
             made,
             self._lock_request.request,
             self._wanted_on(made.attempt),
             self._solver,
             self._rivals,
-            partial(self._refusal_of, lines),
+            partial(self._refusal_of, connection),
             self._versions,
         )
         of_gpus = gpu_notes(notes.pins, made.attempt.solution, self._request, self._problem.platform, self._matrix)
         beside = (*notes, *extensions.notes(notes.pins), *audit.notes(notes.pins), *of_gpus)
         read, progress = audit.origins(notes.pins), self._lock_request.counted
-        pins = tuple(extensions.by_address(tuple(notes.pins), self._old_pins, lines, progress))
+        pins = tuple(extensions.by_address(tuple(notes.pins), self._old_pins, connection, progress))
         unread = extensions.unread(pins)
         found = self._result.finished(made.attempt, pins, beside, self._passed, read=read, unread=unread)
         return found._replace(lock=found.lock._replace(pins=tuple(extensions.as_published(pins))))
 
-    def tried(self, lines: Lines, end: float) -> Tried:
+    def tried(self, connection: Connection, end: float) -> Tried:
         """The answer without notes, found before ``end`` on the monotonic clock. Raises as :meth:`made`."""
         self._end = min(self._end, end)
-        made, extensions, _ = self._resolved(lines)
+        made, extensions, _ = self._resolved(connection)
         return Tried(made.attempt.solution, made.found.pins, extensions.source_of)
 
-    def _resolved(self, lines: Lines) -> tuple[Resolved, ExtensionWheels, WheelAudit]:
+    def _resolved(self, connection: Connection) -> tuple[Resolved, ExtensionWheels, WheelAudit]:
         """The best answer that also holds for the contents of its wheels."""
         joined: list[str] = []
-        self._extensions = extensions = self._extension_wheels(lines)
+        self._extensions = extensions = self._extension_wheels(connection)
         self._finds_wheels(need for need, _ in self._wanted.needs)
-        audit = WheelAudit(self._lock_request.request, lambda: lines.wheels, self._lock_request.counted)
+        audit = WheelAudit(self._lock_request.request, lambda: connection.wheels, self._lock_request.counted)
         while True:
             problem = with_joined(self._problem, self._wanted, joined)
             try:
-                made = self._best(problem, lines)
+                made = self._best(problem, connection)
             except _LeftOutError:
                 continue
             except UnsolvableError as error:
@@ -213,16 +213,16 @@ class TargetLock:
             self._matrix, is_suited = audit.learned(made.found.pins, made.attempt.solution, self._matrix)
             if not is_suited:
                 continue
-            refusal_of = partial(self._refusal_of, lines)
+            refusal_of = partial(self._refusal_of, connection)
             require_recent(made, self._wanted, self._lock_request.request, self._versions, refusal_of)
             return made, extensions, audit
 
-    def _extension_wheels(self, lines: Lines) -> ExtensionWheels:
+    def _extension_wheels(self, connection: Connection) -> ExtensionWheels:
         """The search for GPU wheels that are not on an index."""
         problem = self._problem
         builds = {} if problem.cpu or self._is_plain else builds_of(self._solver, self._request, problem)
         stack = StackInSearch(builds, self._request, problem, self._solver, self._matrix)
-        indexes = Indexes((*self._where.extra, self._where.default), lines.pool, self._where.mapped)
+        indexes = Indexes((*self._where.extra, self._where.default), connection.pool, self._where.mapped)
         return ExtensionWheels(stack, problem, indexes, self._lock_request.request)
 
     def _finds_wheels(self, needs: Iterable[Need]) -> bool:
@@ -251,28 +251,28 @@ class TargetLock:
                 package = FRAMEWORKS[it.framework].wheels[0]
                 yield Need(package, (), str(it.specifier), ""), str(self._lock_request.request.asker)
 
-    def _best(self, problem: Problem, lines: Lines) -> Resolved:
+    def _best(self, problem: Problem, connection: Connection) -> Resolved:
         """The best answer. Raises _LeftOutError for a build that is not available, UnsolvableError, OutsideError."""
         best = self._best_stack(problem)
         if best is None:
-            return self._explained(problem, None, lines)
+            return self._explained(problem, None, connection)
         for in_part in (False, True):
-            worlds = self._worlds(problem, lines, in_part=in_part)
+            worlds = self._worlds(problem, connection, in_part=in_part)
             try:
                 chosen = worlds.best(self._versions, self._held, self._end, self._lock_request.counted)
                 seen = worlds.seen(as_source=chosen is not None)
                 is_beyond = self._finds_wheels(Need(name, (), "", "") for name in seen)
                 if chosen is not None and not is_beyond:
-                    return self._made_of(chosen, worlds, problem, best, lines)
+                    return self._made_of(chosen, worlds, problem, best, connection)
             finally:
                 worlds.close()
             if is_beyond:
-                return self._best(problem, lines)
+                return self._best(problem, connection)
             if not worlds.stack.met_what_runs_in_part:
                 break
-        return self._explained(problem, worlds, lines)
+        return self._explained(problem, worlds, connection)
 
-    def _worlds(self, problem: Problem, lines: Lines, *, in_part: bool, as_if_built: bool = False) -> Worlds:
+    def _worlds(self, problem: Problem, connection: Connection, *, in_part: bool, as_if_built: bool = False) -> Worlds:
         requested = {it.framework for it in self._problem.frameworks}
         if self._is_plain:
             problem = problem._replace(frameworks=())
@@ -284,13 +284,15 @@ class TargetLock:
             self._solver,
             self._matrix,
             self._where,
-            lines,
+            connection,
             more=self._more,
             in_part=in_part,
             as_if_built=as_if_built,
         )
 
-    def _made_of(self, chosen: Chosen, worlds: Worlds, problem: Problem, best: Attempt, lines: Lines) -> Resolved:
+    def _made_of(
+        self, chosen: Chosen, worlds: Worlds, problem: Problem, best: Attempt, connection: Connection
+    ) -> Resolved:
         """The packages of the chosen answer. Raises _LeftOutError if one of its builds is not available."""
         if chosen.builds:
             major, minor, _ = chosen.interpreter.python
@@ -313,7 +315,7 @@ class TargetLock:
                     [it.package for it in attempt.releases],
                 )
             else:
-                found = self._found(attempt, limits, lines, floors, newest, chosen)
+                found = self._found(attempt, limits, connection, floors, newest, chosen)
         except Conflict as conflict:
             raise self._without_builds(attempt, conflict) from None
         stranger = next(strangers(attempt.solution, found.pins, self._request.packages), None)
@@ -332,7 +334,7 @@ class TargetLock:
         self,
         attempt: Attempt,
         limits: Limits,
-        lines: Lines,
+        connection: Connection,
         floors: Mapping[str, str] | None = None,
         newest: Mapping[str, str] | None = None,
         chosen: Chosen | None = None,
@@ -360,7 +362,7 @@ class TargetLock:
             newest=newest or {},
             frameworks=[it.package for it in attempt.releases],
         )
-        indexes = indexes_for(solution, wanted, packages, self._where, lines, self._more)
+        indexes = indexes_for(solution, wanted, packages, self._where, connection, self._more)
         return found_for(question, indexes, self._end, self._lock_request.counted)
 
     def _without_builds(self, attempt: Attempt, conflict: Conflict) -> _LeftOutError:
@@ -399,12 +401,14 @@ class TargetLock:
     def _there(self, table: FrameworkTable) -> FrameworkTable:
         return table._replace(releases=tuple(it for it in table.releases if it.label not in self._left_out))
 
-    def _refusal_of(self, lines: Lines, attempt: Attempt, floors: Mapping[str, str]) -> UnsolvableError | None:
+    def _refusal_of(
+        self, connection: Connection, attempt: Attempt, floors: Mapping[str, str]
+    ) -> UnsolvableError | None:
         """A RefusalOf, see envsolve.app.lock.lock_notes."""
-        search = partial(self._found, attempt, self._limits(attempt, in_part=False), lines, floors)
+        search = partial(self._found, attempt, self._limits(attempt, in_part=False), connection, floors)
         return refusal_of_search(search, attempt)
 
-    def _explained(self, problem: Problem, worlds: Worlds | None, lines: Lines) -> Resolved:
+    def _explained(self, problem: Problem, worlds: Worlds | None, connection: Connection) -> Resolved:
         """Raise UnsolvableError with the most informative reason why there is no answer.
 
         Returns the answer if there turns out to be one. Raises OutsideError if a build failed or a necessary file is
@@ -422,7 +426,7 @@ class TargetLock:
                 typed=self._lock_request.request,
                 on_python=on_python,
             )
-        conflicts = self._require_builds(problem, lines) if worlds.have_to_build else worlds.conflicts
+        conflicts = self._require_builds(problem, connection) if worlds.have_to_build else worlds.conflicts
         refused: list[tuple[tuple[bool, ...], EnvsolveError]] = []
         by_python = {it.provider.world.wanted.interpreter: it for it in conflicts}  # those with source come last
         plain = {interpreter: it for interpreter, it in by_python.items() if not worlds.is_about_builds(it)}
@@ -437,7 +441,7 @@ class TargetLock:
             narrowed = problem if python is None else for_python(problem, str(python))
             while (attempt := self._best_stack(narrowed)) is not None:
                 try:
-                    found = self._found(attempt, self._limits(attempt, in_part=True), lines)
+                    found = self._found(attempt, self._limits(attempt, in_part=True), connection)
                     return Resolved(attempt, self._best_stack(problem) or attempt, found, {})
                 except Conflict as conflict:
                     refusal = packages_refusal(conflict, self._request, attempt.solution, attempt.interpreter)
@@ -448,9 +452,9 @@ class TargetLock:
                     self._without(absent)
         raise min(refused, key=lambda it: it[0])[1]
 
-    def _require_builds(self, problem: Problem, lines: Lines) -> Sequence[Conflict]:
+    def _require_builds(self, problem: Problem, connection: Connection) -> Sequence[Conflict]:
         """Raise UnsolvableError with all packages that must be built. Returns the conflicts if builds do not help."""
-        worlds = self._worlds(problem, lines, in_part=True, as_if_built=True)
+        worlds = self._worlds(problem, connection, in_part=True, as_if_built=True)
         try:
             chosen = worlds.best(self._versions, self._held, self._end, self._lock_request.counted)
             if chosen is not None and chosen.unbuilt:

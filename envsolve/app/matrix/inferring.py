@@ -15,7 +15,7 @@ from packaging.version import Version
 
 from envsolve.app.matrix.channel_releases import releases_on_channels
 from envsolve.app.matrix.new_releases import NewReleases, Row, breaches, framework_document, inferred_row
-from envsolve.app.packages.lock_indexes import Lines, places, settings_of
+from envsolve.app.packages.lock_indexes import Connection, places, settings_of
 from envsolve.app.packages.requirements import read_requirements
 from envsolve.app.request.network import Network
 from envsolve.app.request.targets import platforms_of
@@ -80,11 +80,11 @@ def _on_indexes(
     """The newest release on the indexes, from the small files of its wheels, and the days of its versions."""
     settings, wanted = settings_of(environ), read_requirements(request.packages)
     where = places(request, wanted, settings)
-    lines = Lines(network, settings, environ, builds=False)
+    connection = Connection(network, settings, environ, builds=False)
     rows: list[ReadRow] = []
     days: dict[str, str] = {}
     try:
-        new = NewReleases(matrix, lines, where, pytorch_index=request.packages.pytorch_index_url)
+        new = NewReleases(matrix, connection, where, pytorch_index=request.packages.pytorch_index_url)
         for reader in new.readers_of(framework):
             try:
                 published = new.published(reader)
@@ -97,7 +97,7 @@ def _on_indexes(
             why += found.failures
             rows += found.rows
     finally:
-        lines.close()
+        connection.close()
     return rows, days
 
 

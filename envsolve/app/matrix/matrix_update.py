@@ -21,7 +21,7 @@ from envsolve.app.matrix.new_releases import (
 )
 from envsolve.app.matrix.overlay_files import Making
 from envsolve.app.packages.audit import ALL, BUDGET, evidence_of
-from envsolve.app.packages.lock_indexes import Lines, start
+from envsolve.app.packages.lock_indexes import Connection, start
 from envsolve.app.packages.wheel_facts import Reading
 from envsolve.app.request.network import Network
 from envsolve.binary.package_facts import PackageFacts
@@ -100,15 +100,15 @@ def look_for_new(request: UpdateRequest, matrix: Matrix, environ: Mapping[str, s
         packages=Packages(pytorch_index_url=request.pytorch_index_url),
     )
     frameworks, packages = _named(request.names, matrix)
-    with start(as_request, request.network, environ) as (_, where, lines):
-        new = NewReleases(matrix, lines, where, pytorch_index=request.pytorch_index_url, progress=request.progress)
+    with start(as_request, request.network, environ) as (_, where, connection):
+        new = NewReleases(matrix, connection, where, pytorch_index=request.pytorch_index_url, progress=request.progress)
         look = _Look(matrix, bool(request.names))
         for name in frameworks:
             look.at_framework(name, new)
-        indexes = Indexes((*where.extra, where.default), lines.pool, where.mapped)
+        indexes = Indexes((*where.extra, where.default), connection.pool, where.mapped)
         for name in packages:
-            look.at_package(name, indexes, lines, request.progress)
-    return Updated(tuple(look.new), look.files, (*look.notes, *where.notes, *lines.notes), tuple(look.failures))
+            look.at_package(name, indexes, connection, request.progress)
+    return Updated(tuple(look.new), look.files, (*look.notes, *where.notes, *connection.notes), tuple(look.failures))
 
 
 def _named(names: Sequence[str], matrix: Matrix) -> tuple[list[str], list[str]]:
@@ -185,7 +185,7 @@ class _Look:
                 accepted += rows
         return accepted
 
-    def at_package(self, name: str, indexes: Indexes, lines: Lines, progress: Callable[[str], None]) -> None:
+    def at_package(self, name: str, indexes: Indexes, connection: Connection, progress: Callable[[str], None]) -> None:
         """Read the newest release of a package with kernels, where the matrix says nothing of it.
 
         Raises UnsolvableError if the package was named and is on no index.
@@ -206,7 +206,7 @@ class _Look:
             return
         file = package_file(project, raw)
         requires = [it.name for it in indexes.metadata(project, raw).requires or () if "extra" not in it.marker]
-        (facts,) = lines.wheels.read([Reading(file, ALL if self._by_name else BUDGET, named=False)], progress)
+        (facts,) = connection.wheels.read([Reading(file, ALL if self._by_name else BUDGET, named=False)], progress)
         found = self._build_facts(f"{name} {version}", facts, requires, file)
         if found is not None:
             self._add_package(found, file)

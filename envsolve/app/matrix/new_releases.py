@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from packaging.version import Version
 
-from envsolve.app.packages.lock_indexes import Lines, Places
+from envsolve.app.packages.lock_indexes import Connection, Places
 from envsolve.boundary.document import Document
 from envsolve.index.client import Indexes
 from envsolve.matrix.laws import judge, latest_date
@@ -70,14 +70,14 @@ class NewReleases:
     def __init__(
         self,
         matrix: Matrix,
-        lines: Lines,
+        connection: Connection,
         where: Places,
         *,
         pytorch_index: str | None = None,
         progress: Callable[[str], None] = lambda _: None,
     ) -> None:
-        self._matrix, self._lines = matrix, lines
-        self._indexes = Indexes((*where.extra, where.default), lines.pool, where.mapped)
+        self._matrix, self._connection = matrix, connection
+        self._indexes = Indexes((*where.extra, where.default), connection.pool, where.mapped)
         self._pytorch_index = (pytorch_index or PYTORCH_INDEX).rstrip("/")
         self._progress = progress
         self._readers = readers(matrix)
@@ -92,7 +92,7 @@ class NewReleases:
             projects = [found for name in reader.projects if (found := self._indexes.project(name)) is not None]
         else:
             urls = (f"{self._pytorch_index}/{build}/" for build in self._lanes(reader))
-            found_there = (self._lines.pool.index(url).project(name) for url in urls for name in reader.projects)
+            found_there = (self._connection.pool.index(url).project(name) for url in urls for name in reader.projects)
             projects = [found for found in found_there if found is not None]
         days: dict[str, str] = {}
         for project in projects if not reader.endpoints else ():
@@ -116,7 +116,7 @@ class NewReleases:
         largest = None
         if platforms:
             listing, largest = listing.on(platforms), SMALL
-        observations = self._lines.observations(reader, largest, self._progress)
+        observations = self._connection.observations(reader, largest, self._progress)
 
         def rows_of(version: Version) -> tuple[ReadRow, ...] | str:
             try:

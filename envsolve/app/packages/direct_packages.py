@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from envsolve.app.packages.lock_indexes import Lines
+from envsolve.app.packages.lock_indexes import Connection
 from envsolve.app.packages.requirements import Requirements, require_sources_in, with_names
 from envsolve.boundary.secrets import without_secrets
 from envsolve.errors import EnvsolveError, Refused
@@ -15,7 +15,11 @@ from envsolve.model.reference import as_typed, named, parse_reference
 
 
 def with_direct(
-    wanted: Requirements, lines: Lines, format_name: str, holds: Callable[[str], bool], commits: Mapping[str, str]
+    wanted: Requirements,
+    connection: Connection,
+    format_name: str,
+    holds: Callable[[str], bool],
+    commits: Mapping[str, str],
 ) -> Requirements:
     """``wanted`` with what is at the addresses of its requirements, and at those that these require.
 
@@ -38,7 +42,7 @@ def with_direct(
         kept = commits.get(without_secrets(url))
         found = asked if kept is None else parse_reference(kept)._replace(is_named=asked.is_named)
         try:
-            read = lines.direct.read(need.name, found)
+            read = connection.direct.read(need.name, found)
         except EnvsolveError as error:
             error.refused = tuple(_refused(need, origin, error) for it, origin in wanted.needs if it == need)
             raise

@@ -16,7 +16,7 @@ from packaging.specifiers import SpecifierSet
 
 from envsolve.app.packages.lock_evidence import UNREAD_PLACES
 from envsolve.app.packages.lock_frameworks import python_of
-from envsolve.app.packages.lock_indexes import Lines
+from envsolve.app.packages.lock_indexes import Connection
 from envsolve.app.packages.stack_in_search import StackInSearch
 from envsolve.app.request.targets import glibc_of
 from envsolve.boundary.display import size_text
@@ -103,7 +103,9 @@ class ExtensionWheels:
         found = ((pin.name, self._at.get(pin.files[0].url)) for pin in pins if pin.index_url is None and pin.files)
         return {name: wheel.version for name, wheel in found if wheel is not None}
 
-    def by_address(self, pins: Sequence[Pin], held: Iterable[Pin], lines: Lines, progress: Progress) -> Iterator[Pin]:
+    def by_address(
+        self, pins: Sequence[Pin], held: Iterable[Pin], connection: Connection, progress: Progress
+    ) -> Iterator[Pin]:
         """``pins`` with the address, the publisher and the sha256 of each wheel from one of the places.
 
         A file is fetched if neither its place states its digest nor one of the pins that are ``held``, and if its place
@@ -119,7 +121,7 @@ class ExtensionWheels:
             stated = {digest for it in pin.files if it.url == file.url for digest in it.hashes if digest[0] == "sha256"}
             if len(stated) != 1:  # a file that was replaced may be listed with the digests of both
                 tell = partial(_tell_download, progress, len(pins), file.name)
-                file = digests.get(file.url) or lines.with_digest(file._replace(hashes=()), tell)
+                file = digests.get(file.url) or connection.with_digest(file._replace(hashes=()), tell)
                 if stated and stated.isdisjoint(file.hashes):
                     message = f"{file.name} has none of the digests that {without_secrets(wheel.page)} states"
                     raise OutsideError("hash-mismatch", message, hints=(Hint("try again later"),))

@@ -63,7 +63,7 @@ class Places(NamedTuple):
         return without_secrets(self.default).rstrip("/")
 
 
-class Lines:
+class Connection:
     """The connection to the indexes for one command: fetcher, cache, and the indexes that were asked."""
 
     def __init__(
@@ -296,7 +296,7 @@ class Start(NamedTuple):
 
     wanted: Requirements
     where: Places
-    lines: Lines
+    connection: Connection
 
 
 @contextmanager
@@ -310,12 +310,12 @@ def start(request: Request, network: Network, environ: Mapping[str, str]) -> Ite
     settings = settings_of(environ)
     where = places(request, wanted, settings)
     builds, constraints = request.packages.allow_builds, wanted.build_constraints
-    lines = Lines(network, settings, environ, builds=builds, build_constraints=constraints)
+    connection = Connection(network, settings, environ, builds=builds, build_constraints=constraints)
     try:
-        lines.have_pages(list(dict.fromkeys(need.name for need, _ in wanted.needs if not need.url)), where)
-        yield Start(wanted, where, lines)
+        connection.have_pages(list(dict.fromkeys(need.name for need, _ in wanted.needs if not need.url)), where)
+        yield Start(wanted, where, connection)
     except OutsideError as error:
         name_index(error, request, where)
         raise
     finally:
-        lines.close()
+        connection.close()

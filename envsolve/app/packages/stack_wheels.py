@@ -10,7 +10,7 @@ from functools import partial
 
 from packaging.version import Version
 
-from envsolve.app.packages.lock_indexes import Lines, Places
+from envsolve.app.packages.lock_indexes import Connection, Places
 from envsolve.app.packages.requirements import Requirements
 from envsolve.boundary.secrets import without_secrets
 from envsolve.errors import Hint, UnsolvableError
@@ -76,7 +76,7 @@ def indexes_for(
     wanted: Requirements,
     packages: Packages,
     where: Places,
-    lines: Lines,
+    connection: Connection,
     more: More | None = None,
 ) -> Indexes:
     """The indexes of a request, and PyTorch's own for its packages where the stack is from there.
@@ -88,7 +88,7 @@ def indexes_for(
         index = index_of(choice.release, packages)
         if index is not None:
             mapped |= {name: index for name, framework in OWN_INDEX.items() if framework == choice.release.framework}
-    return Indexes((*where.extra, where.default), lines.pool, mapped, wanted.by_name, more)
+    return Indexes((*where.extra, where.default), connection.pool, mapped, wanted.by_name, more)
 
 
 def files_for(

@@ -9,7 +9,7 @@ import pytest
 from packaging.specifiers import SpecifierSet
 
 from envsolve.app.conda.conda_wheels import PipSide, Wheels, python_among, wheels_beside
-from envsolve.app.packages.lock_indexes import Lines, Places
+from envsolve.app.packages.lock_indexes import Connection, Places
 from envsolve.app.packages.requirements import read_requirements
 from envsolve.app.request.network import Network
 from envsolve.app.request.targets import target_of
@@ -83,11 +83,13 @@ def beside(world: IndexServer, matrix: Matrix) -> Beside:
         request = Request(frameworks=() if solution is None else solution.request.frameworks, packages=asked)
         side = PipSide(request, read_requirements(asked), solution, held or {})
         interpreter = python_among(packages, PROBLEM if solution is None else solution.problem, request.asker)
-        lines = Lines(Network(no_cache=True), IndexSettings(), {}, builds=asked.allow_builds)
+        connection = Connection(Network(no_cache=True), IndexSettings(), {}, builds=asked.allow_builds)
         try:
-            return wheels_beside(packages, side, interpreter, matrix, Places((), world.index_url, False, {}), lines)
+            return wheels_beside(
+                packages, side, interpreter, matrix, Places((), world.index_url, False, {}), connection
+            )
         finally:
-            lines.close()
+            connection.close()
 
     return resolve
 
