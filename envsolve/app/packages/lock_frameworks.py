@@ -14,7 +14,7 @@ from envsolve.app.packages.lock_indexes import Places
 from envsolve.app.packages.requirements import Requirements
 from envsolve.app.request.targets import Target
 from envsolve.errors import Hint, Refused, UnsolvableError, UsageError
-from envsolve.frameworks import ASKED_FOR_AS, DEPENDENT_FRAMEWORKS, FRAMEWORK_OF_WHEEL, DependentFramework
+from envsolve.frameworks import DEPENDENT_FRAMEWORKS, FRAMEWORK_OF_WHEEL, DependentFramework
 from envsolve.index.fitting import Interpreter
 from envsolve.index.requirement_file import place_of
 from envsolve.model.need import Markers, Need
@@ -22,7 +22,7 @@ from envsolve.model.note import Note
 from envsolve.model.package import Pin
 from envsolve.model.release import Source
 from envsolve.model.request import FrameworkRequest, Request
-from envsolve.model.solution import Problem, Solution
+from envsolve.model.solution import Problem
 from envsolve.resolve.closure.bounds import cuda_major_of
 
 _CUDA_EXTRA = re.compile(r"and-cuda|cuda(\d\d)?(?:-pip)?")
@@ -251,16 +251,6 @@ def _sources(request: Request, where: Places) -> tuple[Source, ...]:
     if where.is_plain or request.packages.pytorch_index_url is not None:
         return ()
     return (Source.PYPI,)
-
-
-def whole(solution: Solution) -> Solution:
-    """``solution`` with the framework's own package where it has one for the CPU alone."""
-    choices = (
-        choice._replace(release=release._replace(package=ASKED_FOR_AS.get(release.package, release.package)))
-        for choice in solution.choices
-        for release in [choice.release]
-    )
-    return solution._replace(choices=tuple(choices))
 
 
 def python_of(asked: SpecifierSet | None, minor: Version | None) -> tuple[int, int, int]:
