@@ -232,7 +232,7 @@ class TargetLock:
         facts = self._extensions.found(needs)
         self._matrix = self._matrix.with_builds(facts)
         self._more = self._extensions.more
-        existing = self._extensions.held(self._old_pins).items()
+        existing = self._extensions.existing_versions(self._old_pins).items()
         self._versions |= {name: version for name, version in existing if stays(packages, name)}
         return bool(facts)
 
