@@ -34,11 +34,11 @@ def project_status(project: Project, matrix: Matrix, environ: Mapping[str, str])
     for asked in file_requests(project, matrix, environ, Packages()):
         for target in targets_of(asked.request, matrix, environ):
             known = status_in_project(asked, target, matrix, environ)
-            held = known.held
-            if held is not None:
-                newer, notes = tuple(_newer(held, target, matrix)), (*known.notes, *target.notes)
+            stack = known.stack
+            if stack is not None:
+                newer, notes = tuple(_newer(stack, target, matrix)), (*known.notes, *target.notes)
                 known = known._replace(newer=newer, notes=notes)
-                locks.append(PartLock(asked, target.problem.platform, held.lock))
+                locks.append(PartLock(asked, target.problem.platform, stack.lock))
             found.append(known)
     return [*found, *_uv_status(project, locks, matrix, environ)]
 
@@ -70,25 +70,25 @@ def status_in_project(asked: FileRequest, target: Target, matrix: Matrix, enviro
         known = file_status(path, target, matrix, environ)
     except UsageError as error:
         return unreadable(path, target, error)
-    if known.held is None:
+    if known.stack is None:
         return known
     bare, _ = request_without_secrets(asked.as_recorded)
-    differing = tuple(it.note for it in differences(known.held.lock, bare, target))
+    differing = tuple(it.note for it in differences(known.stack.lock, bare, target))
     is_stale = differing and known.verdict in (Verdict.FITS, Verdict.UNKNOWN, Verdict.NO_FRAMEWORK)
     verdict = Verdict.STALE if is_stale else known.verdict
     return known._replace(verdict=verdict, reasons=(*known.reasons, *differing))
 
 
-def _newer(held: LockedStack, target: Target, matrix: Matrix) -> Iterator[str]:
+def _newer(stack: LockedStack, target: Target, matrix: Matrix) -> Iterator[str]:
     """Newer releases of the frameworks in the file that the project would take and its machines run."""
-    rows = [row for rows in held.releases.values() for row in rows]
+    rows = [row for rows in stack.releases.values() for row in rows]
     wanted = target.problem.frameworks
-    if not rows or not wanted or {it.framework for it in wanted} - set(held.releases):
+    if not rows or not wanted or {it.framework for it in wanted} - set(stack.releases):
         return
-    python = target.problem.python or (None if held.python is None else SpecifierSet(f"=={held.python}.*"))
+    python = target.problem.python or (None if stack.python is None else SpecifierSet(f"=={stack.python}.*"))
     asked = target.asking(python=python)
     best = Solver(matrix).solve(asked.request, asked.problem)
     for choice in best.choices if best is not None else ():
-        versions = [row.version for row in held.releases.get(choice.release.framework, ())]
+        versions = [row.version for row in stack.releases.get(choice.release.framework, ())]
         if versions and all(choice.release.version > version for version in versions):
             yield f"{choice.release.label} is newer and also runs there: envsolve lock -P {choice.release.framework}"
