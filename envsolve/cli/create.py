@@ -231,7 +231,7 @@ def created_from(
         prefix=options["prefix"],
         lock=install.lock,
         text=install.text,
-        request=install.command,
+        command=install.command,
         network=installer_network(options),
         session=partial(conda_session, network_of(words), words["channels"], (this_platform(),), os.environ),
         python=options["python"] if options["lock_file"] else None,
