@@ -18,7 +18,7 @@ def lock_files(request: Request, matrix: Matrix, network: Network, existing: str
     Raises UsageError if the request for one of package indexes names what only conda has, OutsideError where
     py-rattler is needed and not installed.
     """
-    from envsolve.app.any_lock.request_lock import lock_request
+    from envsolve.app.any_lock.request_lock import make_lock
     from envsolve.app.lock.existing_locks import locks_named, nothing
     from envsolve.app.lock.lock_request import LockRequest
     from envsolve.app.packages.conda_requirements import is_environment_file
@@ -29,7 +29,7 @@ def lock_files(request: Request, matrix: Matrix, network: Network, existing: str
         message = f"{of_conda[0]} is a conda file, but the format {request.format!r} uses package indexes"
         raise UsageError("contradictory-options", message, hints=(Hint("make a conda lock: format='conda-lock'"),))
     there = nothing if existing is None else locks_named(existing)
-    solved = lock_request(LockRequest(request, network, there), matrix, os.environ)
+    solved = make_lock(LockRequest(request, network, there), matrix, os.environ)
     return LockFiles(
         solved.texts, solved.solutions, solved.notes, write_locks(solved.locks, solved.answers, solved.notes)
     )

@@ -71,14 +71,14 @@ def lock_with_progress(
     writes: bool = True,
 ) -> Solved:
     """The lock of ``request``, with progress on a terminal."""
-    from envsolve.app.any_lock.request_lock import lock_request
+    from envsolve.app.any_lock.request_lock import make_lock
     from envsolve.app.lock.lock_request import LockRequest
 
     progress = Progress(wanted=not options["no_progress"] and not options["quiet"])
     progress.show("packages")
     asked = LockRequest(request, network_of(options), there, progress.show, progress.packages, None, apart, writes)
     try:
-        return lock_request(asked, matrix, os.environ)
+        return make_lock(asked, matrix, os.environ)
     finally:
         progress.clear()
 
