@@ -143,7 +143,7 @@ def excluded_notes(request: Request, platform: Platform) -> Iterator[Note]:
 
 
 def refuse_overrides(request: Request) -> None:
-    """Raise UsageError if a file whose packages conda may install is to have overrides."""
+    """Raise UsageError if a request for a file of conda has overrides."""
     if request.packages.overrides:
         named = request.asker.named("overrides")
         message = f"the format {request.format!r} does not support {named}"

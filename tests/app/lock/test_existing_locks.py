@@ -1,4 +1,4 @@
-"""What an answer or a lock holds of a stack, and staying near it."""
+"""The versions in an existing answer or lock, and the preference for them."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ OLDER = ("-f", "pytorch==2.9.*", "-f", "tensorflow", "--gpu", "8.6", "--driver",
 
 
 def versions_at(path: Path, platform: Platform = Platform.LINUX_64) -> Held:
-    """The stack in the file at ``path``."""
+    """The versions in the file at ``path``."""
     return versions_in(lock_at(path, platform))
 
 
@@ -32,10 +32,10 @@ def picks(text: str) -> list[str]:
 def test_what_is_written_is_read_back(envsolve: Envsolve, tmp_path: Path) -> None:
     path = tmp_path / "environment.yml"
     assert envsolve(*OLDER, "-o", str(path)).code == 0
-    held = versions_at(path)
-    assert {name: version for name, version, _ in held.packages}["pytorch"] == "2.9.1"
-    assert ("pytorch", "2.9.1", "cuda129*") in held.packages
-    assert (held.python, held.cuda) == ("3.12", "12.9")
+    found = versions_at(path)
+    assert {name: version for name, version, _ in found.packages}["pytorch"] == "2.9.1"
+    assert ("pytorch", "2.9.1", "cuda129*") in found.packages
+    assert (found.python, found.cuda) == ("3.12", "12.9")
 
 
 def test_wheels_are_read_back_too(envsolve: Envsolve, tmp_path: Path) -> None:
@@ -65,9 +65,9 @@ def test_wheels_are_read_back_too(envsolve: Envsolve, tmp_path: Path) -> None:
 def test_json_is_read_back_too(envsolve: Envsolve, tmp_path: Path) -> None:
     path = tmp_path / "answer.json"
     assert envsolve(*OLDER, "-o", str(path)).code == 0
-    held = versions_at(path)
-    assert {name for name, _, _ in held.packages} == {"pytorch", "tensorflow"}
-    assert held.python is not None
+    found = versions_at(path)
+    assert {name for name, _, _ in found.packages} == {"pytorch", "tensorflow"}
+    assert found.python is not None
 
 
 @pytest.mark.parametrize("name", ["environment.yml", "answer.json"])
@@ -159,8 +159,8 @@ def test_a_conda_build_of_a_json_answer_is_kept_by_its_build(envsolve: Envsolve,
     build = json.loads(path.read_text(encoding="utf-8"))["frameworks"][0]["build"]
     again = ("-f", "pytorch", "--gpu", "8.6", "--source", "conda-forge", "--prefer", "locked", "-o", str(path))
     assert envsolve(*again).code == 0
-    kept = json.loads(path.read_text(encoding="utf-8"))["frameworks"][0]
-    assert (kept["version"], kept["build"]) == ("2.10.0", build)
+    locked = json.loads(path.read_text(encoding="utf-8"))["frameworks"][0]
+    assert (locked["version"], locked["build"]) == ("2.10.0", build)
 
 
 @pytest.mark.parametrize(

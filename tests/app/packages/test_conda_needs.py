@@ -1,4 +1,4 @@
-"""Which requirements of Python become conda packages, and which stay with pip."""
+"""Which Python requirements become conda packages, and which are left to pip."""
 
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ def listed(names: frozenset[str]) -> Mapping[str, Sequence[Listed]]:
 
 
 def test_what_has_the_hashes_of_wheels_stays_with_pip(tmp_path: Path) -> None:
-    asked = tmp_path / "asked.in"
-    asked.write_text("rich==13.9.4 --hash=sha256:00\nclick\n", encoding="utf-8")
-    wanted = read_requirements(Packages(files=(str(asked),)))
+    file = tmp_path / "asked.in"
+    file.write_text("rich==13.9.4 --hash=sha256:00\nclick\n", encoding="utf-8")
+    wanted = read_requirements(Packages(files=(str(file),)))
     split = split_needs(CondaRequirements(python=wanted), wanted, PROBLEM, None, listed, frozenset())
     assert [it.spec for it in split.conda] == ["click"]
     assert [it.spec for it in split.by_pip] == ["rich==13.9.4"]
@@ -45,8 +45,8 @@ def target(platform: Platform = Platform.LINUX_64, *, python: str = ">=3.10,<3.1
     return Target(Request((), python=problem.python), problem, (), (), fell_to_cpu=False)
 
 
-def asked(folder: Path, *, section: str = "", file: str = "", channels: str = "") -> CondaRequirements:
-    """What an environment.yml with a pip section of one entry, and a file of requirements, ask for."""
+def requirements(folder: Path, *, section: str = "", file: str = "", channels: str = "") -> CondaRequirements:
+    """The requirements of an environment.yml with one entry in its pip section, and of a requirements file."""
     (folder / "asked.in").write_text(f"{file}\n", encoding="utf-8")
     pip = f"\n  - pip: [{json.dumps(section)}]" if section else ""
     text = f"channels: [{channels}]\ndependencies:\n  - numpy{pip}\n"
@@ -70,14 +70,14 @@ def asked(folder: Path, *, section: str = "", file: str = "", channels: str = ""
 def test_the_marker_of_a_framework_counts(
     requirement: str, frameworks: dict[str, str], python: str, where: str, tmp_path: Path
 ) -> None:
-    request = with_stack(target(), asked(tmp_path, **{where: requirement}), ()).request
+    request = with_stack(target(), requirements(tmp_path, **{where: requirement}), ()).request
     assert {it.framework: str(it.specifier) for it in request.frameworks} == frameworks
     assert request.python == SpecifierSet(python)
     assert request.sources == (WHEELS if where == "section" and frameworks else ())
 
 
 def test_the_python_that_an_environment_names_decides_on_markers(tmp_path: Path) -> None:
-    wanted = asked(tmp_path, file="torch; python_version < '3.13'")
+    wanted = requirements(tmp_path, file="torch; python_version < '3.13'")
     wanted = wanted._replace(conda=(*wanted.conda, Asked("python 3.14.*", "asked for")))
     assert with_stack(target(), wanted, ()).request.frameworks == ()
 
@@ -87,7 +87,7 @@ HASHED = "torch==2.9.1 --hash=sha256:00"
 
 @pytest.mark.parametrize("where", ["section", "file"])
 def test_a_framework_with_hashes_is_a_wheel_and_keeps_them(where: str, tmp_path: Path) -> None:
-    wanted = asked(tmp_path, **{where: HASHED})
+    wanted = requirements(tmp_path, **{where: HASHED})
     assert with_stack(target(), wanted, ("pytorch", "conda-forge")).request.sources == WHEELS
     assert wanted.python is not None
     assert wanted.python.hashes == {"torch": {("sha256", "00")}}

@@ -12,7 +12,7 @@ from envsolve.model.request import Request
 
 
 def test_who_asks_when_a_command_has_ended_opens_no_connection() -> None:
-    """A thread that was about to fetch would leave a connection open that nobody closes."""
+    """Otherwise a thread that was about to fetch would open a connection that no one closes."""
     connection = Connection(Network(no_cache=True), IndexSettings(), {}, builds=False)
     index = connection.pool.index("http://127.0.0.1:9/simple/")
     connection.close()

@@ -1,4 +1,4 @@
-"""What a request asks for by name, however many lines say it."""
+"""The requirements of a request, however many lines it has."""
 
 from __future__ import annotations
 
@@ -27,16 +27,16 @@ def written(name: str, *lines: str) -> str:
 
 def test_a_requirement_stands_once_for_each_file() -> None:
     lines = [f"p{number % 50} >= 2" for number in range(20_000)]
-    asked = read_requirements(Packages(files=(written("one.in", *lines), written("two.in", "P0>=2"))))
-    assert len(asked.needs) == 51
-    assert [origin for need, origin in asked.needs if need.name == "p0"] == ["-r one.in", "-r two.in"]
+    requirements = read_requirements(Packages(files=(written("one.in", *lines), written("two.in", "P0>=2"))))
+    assert len(requirements.needs) == 51
+    assert [origin for need, origin in requirements.needs if need.name == "p0"] == ["-r one.in", "-r two.in"]
 
 
 def test_few_of_many_places_count() -> None:
     files = [written(f"{number}.in", "app", f"part>{number}") for number in range(100)]
-    asked = read_requirements(Packages(files=(written("all.in", *(f"-r {file}" for file in files)),)))
-    assert len([need for need, _ in asked.needs if need.name == "app"]) == 8
-    assert len([need for need, _ in asked.needs if need.name == "part"]) == 100
+    requirements = read_requirements(Packages(files=(written("all.in", *(f"-r {file}" for file in files)),)))
+    assert len([need for need, _ in requirements.needs if need.name == "app"]) == 8
+    assert len([need for need, _ in requirements.needs if need.name == "part"]) == 100
 
 
 def test_what_differs_in_extras_or_marker_is_another_requirement() -> None:
@@ -50,6 +50,6 @@ def test_hashes_on_several_lines_bind_together() -> None:
         "App==1.0 --hash=sha256:0b",
         "part==1 --hash=sha512:0c ; python_version<'3.9'",
     )
-    asked = read_requirements(Packages(files=(written("one.in", *lines, *lines),)))
-    assert len(asked.needs) == 2
-    assert for_target(asked, MARKERS).hashes == {"app": frozenset({("sha256", "0b")})}
+    requirements = read_requirements(Packages(files=(written("one.in", *lines, *lines),)))
+    assert len(requirements.needs) == 2
+    assert for_target(requirements, MARKERS).hashes == {"app": frozenset({("sha256", "0b")})}
