@@ -263,10 +263,10 @@ def installer_network(options: dict[str, Any]) -> Network:
         settings = settings._replace(index_url=options["index_url"], extra_index_urls=extra)
     else:
         settings = settings._replace(extra_index_urls=tuple(dict.fromkeys((*extra, *settings.extra_index_urls))))
-    read_requirements = (*extra, options["pytorch_index_url"])
+    urls = (*extra, options["pytorch_index_url"])
     return Network(
         settings=settings,
-        logins=tuple(url for url in read_requirements if url is not None),
+        logins=tuple(url for url in urls if url is not None),
         cache_directory=None if directory is None else Path(directory).absolute(),
         no_cache=options["no_cache"],
         offline=options["offline"],
