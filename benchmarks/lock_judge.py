@@ -39,7 +39,7 @@ from packaging.version import Version
 from benchmarks.lock_tools import KILLED, Run, pins_in, run
 from envsolve.app.request.targets import target_of
 from envsolve.app.solve.builds import Filters, find_builds
-from envsolve.app.status.held_stack import held_stack
+from envsolve.app.status.locked_stack import locked_stack
 from envsolve.errors import UnsolvableError
 from envsolve.matrix import Matrix
 from envsolve.model.capability import ComputeCapability
@@ -223,11 +223,11 @@ class Judge:
 
     def python_of(self, machine: Machine, lock: Path) -> str:
         """The Python that a lock is for: it says so itself, or is uv's."""
-        held = held_stack(lock, machine.platform, self._matrix)
+        held = locked_stack(lock, machine.platform, self._matrix)
         return UV_PYTHON if held is None or held.python is None else held.python
 
     def _on_gpu(self, project: Project, machine: Machine, lock: Path) -> Iterator[str]:
-        held = held_stack(lock, machine.platform, self._matrix)
+        held = locked_stack(lock, machine.platform, self._matrix)
         releases = {} if held is None else held.releases
         if project.framework not in releases:
             yield f"{project.framework} is not in the lock"
@@ -242,7 +242,7 @@ class Judge:
 
     def version_of(self, project: Project, machine: Machine, lock: Path) -> str | None:
         """The version of the project's framework in ``lock``."""
-        held = held_stack(lock, machine.platform, self._matrix) if lock.exists() else None
+        held = locked_stack(lock, machine.platform, self._matrix) if lock.exists() else None
         rows = () if held is None else held.releases.get(project.framework, ())
         return str(rows[0].version) if rows else None
 
@@ -256,7 +256,7 @@ class Judge:
                 yield pair["why"]
 
     def _of_builds(self, project: Project, machine: Machine, lock: Path) -> Iterator[str]:
-        pins, held = pins_in(lock), held_stack(lock, machine.platform, self._matrix)
+        pins, held = pins_in(lock), locked_stack(lock, machine.platform, self._matrix)
         rows = () if held is None else held.releases.get(project.framework, ())
         cuda = next((row.cuda for row in rows if row.cuda is not None), None)
         for name, version in pins.items():

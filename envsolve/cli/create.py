@@ -215,8 +215,8 @@ def created_from(
     """
     from envsolve.app.environment.creating import create as create_environment
     from envsolve.app.environment.making import CreateRequest
-    from envsolve.app.packages.asked_packages import build_constraints_in
     from envsolve.app.packages.conda_sessions import conda_session
+    from envsolve.app.packages.requirements import build_constraints_in
 
     words = {**options, **_NOT_HERE}
     matrix = matrix_of(options)
@@ -231,7 +231,7 @@ def created_from(
         prefix=options["prefix"],
         lock=install.lock,
         text=install.text,
-        request=install.command,
+        command=install.command,
         network=installer_network(options),
         session=partial(conda_session, network_of(words), words["channels"], (this_platform(),), os.environ),
         python=options["python"] if options["lock_file"] else None,
@@ -263,10 +263,10 @@ def installer_network(options: dict[str, Any]) -> InstallerNetwork:
         settings = settings._replace(index_url=options["index_url"], extra_index_urls=extra)
     else:
         settings = settings._replace(extra_index_urls=tuple(dict.fromkeys((*extra, *settings.extra_index_urls))))
-    given = (*extra, options["pytorch_index_url"])
+    urls = (*extra, options["pytorch_index_url"])
     return InstallerNetwork(
         settings=settings,
-        logins=tuple(url for url in given if url is not None),
+        logins=tuple(url for url in urls if url is not None),
         cache_directory=None if directory is None else Path(directory).absolute(),
         no_cache=options["no_cache"],
         offline=options["offline"],

@@ -48,7 +48,7 @@ from envsolve.model.versions import DriverVersion, LibcVersion
 from envsolve.model.words import gpu_name, one_word, parse_moment
 
 if TYPE_CHECKING:
-    from envsolve.app.solve.solving import HeldOn, Solved
+    from envsolve.app.solve.solving import ExistingVersions, Solved
     from envsolve.matrix import Matrix
 
 _VERSIONS = Parsed("spec", parse_versions)
@@ -294,7 +294,7 @@ def _print_environment(request: Request, matrix: Matrix, options: dict[str, Any]
     if options["why"] or options["why_not"]:
         return _answer_questions(request, matrix, options)
     refuse_to_replace(request, matrix, options)
-    existing, network = _existing_stack(options), network_of(options)
+    existing, network = _existing_versions(options), network_of(options)
     progress = Progress(wanted=not options["no_progress"] and not options["quiet"])
     asked = LockRequest(request, network, show=progress.show, counted=progress.packages)
 
@@ -359,15 +359,15 @@ def _answer_questions(request: Request, matrix: Matrix, options: dict[str, Any])
     from envsolve.cli.answers import answers_json, answers_text
 
     asked, network = (options["why"], options["why_not"]), network_of(options)
-    answers = answer_questions(request, *asked, matrix, os.environ, _existing_stack(options), network)
+    answers = answer_questions(request, *asked, matrix, os.environ, _existing_versions(options), network)
     text = answers_json(answers) if request.format == "json" else answers_text(answers, sources=options["verbose"] > 0)
     deliver(text, None)  # # -o names the file of the answer in question
     note_each(dict.fromkeys(it for part in answers for it in part.notes), options)
     return 0
 
 
-def _existing_stack(options: dict[str, Any]) -> HeldOn | None:
-    """The stack in the file of an earlier answer, for the policy that keeps it."""
+def _existing_versions(options: dict[str, Any]) -> ExistingVersions | None:
+    """What the file of an earlier answer holds, for the policy that keeps it."""
     output = options["output"]
     if options["prefer"] is not Policy.LOCKED:
         return None
@@ -378,10 +378,10 @@ def _existing_stack(options: dict[str, Any]) -> HeldOn | None:
             ("the shell empties a file before envsolve can read it",),
             (Hint("give the file with -o", "envsolve --prefer locked -o environment.yml ..."),),
         )
-    from envsolve.app.lock.held_locks import as_far_as_read, held_by_answer, locks_named
+    from envsolve.app.lock.existing_locks import as_far_as_read, locks_named, versions_in_answer
 
     there = locks_named(output)
-    return held_by_answer(as_far_as_read(there) if options["force"] else there, Packages())
+    return versions_in_answer(as_far_as_read(there) if options["force"] else there, Packages())
 
 
 def _deliver(solved: Solved, output: str | None) -> None:

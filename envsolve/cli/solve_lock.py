@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 from click.core import ParameterSource
 
-from envsolve.app.lock.held_locks import LockFor, as_far_as_read, locks_named, nothing, platforms_in
+from envsolve.app.lock.existing_locks import LockFor, as_far_as_read, locks_named, nothing, platforms_in
 from envsolve.boundary.secrets import without_secrets
 from envsolve.cli.options import network_of
 from envsolve.cli.output import deliver, deliver_each
@@ -71,14 +71,14 @@ def lock_with_progress(
     writes: bool = True,
 ) -> Solved:
     """The lock of ``request``, with progress on a terminal."""
-    from envsolve.app.any_lock.request_lock import lock_request
+    from envsolve.app.any_lock.request_lock import make_lock
     from envsolve.app.lock.lock_request import LockRequest
 
     progress = Progress(wanted=not options["no_progress"] and not options["quiet"])
     progress.show("packages")
     locking = LockRequest(request, network_of(options), there, progress.show, progress.packages, None, apart, writes)
     try:
-        return lock_request(locking, matrix, os.environ)
+        return make_lock(locking, matrix, os.environ)
     finally:
         progress.clear()
 

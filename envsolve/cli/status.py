@@ -184,7 +184,7 @@ def _case(it: FileStatus, project: Project | None) -> Case:
     if it.verdict.value == "missing" and project is not None:
         file, line = output_place(project)
     else:
-        names = () if it.held is None else tuple(package.name for package in it.held.named)
+        names = () if it.stack is None else tuple(package.name for package in it.stack.named)
         file, line = package_place(path, names)
     name = f"{path} ({it.platform})"
     items = []

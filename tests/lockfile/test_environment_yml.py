@@ -11,7 +11,7 @@ import pytest
 import yaml
 from hypothesis import given, settings
 
-from envsolve.app.lock.held_locks import held_in
+from envsolve.app.lock.existing_locks import versions_in
 from envsolve.lockfile import environment_yml
 from envsolve.lockfile.lock import Lock, RequestedSpec
 from envsolve.lockfile.reading import lock_in
@@ -84,10 +84,10 @@ def test_the_stack_in_it_is_read(matrix: Matrix) -> None:
     linux, windows = two_platforms(matrix)
     name = PurePath("environment.yml")
     text = environment_yml.write(linux._replace(channels=("conda-forge", "nvidia")))
-    locked = held_in(lock_in(name, text, Platform.LINUX_64))
+    locked = versions_in(lock_in(name, text, Platform.LINUX_64))
     assert (locked.python, locked.cuda) == ("3.12", "12.9")
     assert ("tensorflow", "2.19.1", "cuda128py312hae5ec6b_251") in locked.packages
-    locked = held_in(lock_in(name, environment_yml.write(windows), Platform.WIN_64))
+    locked = versions_in(lock_in(name, environment_yml.write(windows), Platform.WIN_64))
     assert ("tensorflow", "2.10.1", "cuda11*") in locked.packages
 
 

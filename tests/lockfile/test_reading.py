@@ -6,7 +6,7 @@ from pathlib import Path, PurePath
 
 import pytest
 
-from envsolve.app.lock.held_locks import held_in
+from envsolve.app.lock.existing_locks import versions_in
 from envsolve.errors import UsageError
 from envsolve.lockfile import (
     conda_lock_yml,
@@ -70,7 +70,7 @@ def test_a_stack_is_the_same_from_each_of_its_formats(case: str, matrix: Matrix)
         assert answered.stack.minimum_driver == (environment.stack and environment.stack.minimum_driver)
         locked = {name: version.partition("+")[0] for name, version in environment.versions.items()}
         assert {it.package: it.version for it in answered.stack.frameworks}.items() <= locked.items()
-        assert held_in(environment).python in (held_in(answered).python, None)
+        assert versions_in(environment).python in (versions_in(answered).python, None)
 
 
 def of_conda_first(it: Open) -> tuple[bool, str]:

@@ -1,1 +1,1 @@
-"""What serves locks of package indexes and of conda channels alike."""
+"""Functions for both Python locks and conda locks."""

@@ -10,11 +10,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from envsolve.app.any_lock.lock_kind import CONDA_FORMAT, PYTHON_FORMAT
-from envsolve.app.any_lock.request_lock import lock_request
+from envsolve.app.any_lock.request_lock import make_lock
 from envsolve.app.lock.lock_request import LockRequest
 from envsolve.app.request.channel_order import solver_of
 from envsolve.app.request.targets import Target
-from envsolve.app.solve.solving import HeldOn, Solved, solve_as_locked, solve_request, stacks_of
+from envsolve.app.solve.solving import ExistingVersions, Solved, solve_as_locked, solve_request, stacks_of
 from envsolve.frameworks import DEPENDENT_FRAMEWORKS
 from envsolve.matrix.load import Matrix
 from envsolve.model.fact import Fact
@@ -25,38 +25,38 @@ _ABOUT_VERSIONS = ("held-back", "older-cuda", "newer-needs-glibc", "build-passed
 
 
 def environment_file(
-    asked: LockRequest, matrix: Matrix, environ: Mapping[str, str], held_on: HeldOn | None = None
+    lock_request: LockRequest, matrix: Matrix, environ: Mapping[str, str], existing: ExistingVersions | None = None
 ) -> Solved:
     """The file for each platform of the request. Only a request for a dependent framework uses the network.
 
-    Raises as :func:`envsolve.app.solve.solving.solve_request`; for a dependent framework UnsolvableError where no stack
-    goes with it, and OutsideError where an index or a channel does not answer.
+    Raises the same errors as :func:`envsolve.app.solve.solving.solve_request`; for a dependent framework
+    UnsolvableError if no stack fits it, and OutsideError if an index or a channel does not respond.
     """
-    request = asked.request
+    request = lock_request.request
     if not request.packages.are_named:
-        return solve_request(request, matrix, environ, held_on, recorded=asked.recorded)
+        return solve_request(request, matrix, environ, existing, recorded=lock_request.recorded)
     from envsolve.app.solve.unpinned import needs_lock
 
-    targets, (first, *_), _ = stacks_of(request, matrix, environ, solver_of(request, matrix), held_on)
+    targets, (first, *_), _ = stacks_of(request, matrix, environ, solver_of(request, matrix), existing)
     if not needs_lock(targets):
-        return solve_request(request, matrix, environ, held_on, recorded=asked.recorded)
+        return solve_request(request, matrix, environ, existing, recorded=lock_request.recorded)
     of_wheels = all(it.release.source.is_wheel for it in first.choices)
     sources = tuple(it for it in request.sources if it.is_wheel) if of_wheels else request.sources
     of_lock = request._replace(format=PYTHON_FORMAT if of_wheels else CONDA_FORMAT, sources=sources)
-    locked = lock_request(asked._replace(request=of_lock), matrix, environ)
+    locked = make_lock(lock_request._replace(request=of_lock), matrix, environ)
     solutions = {it.problem.platform: it for it in locked.solutions}
     locks = {it.platform: it for it in locked.locks}
     found = [_as_locked(it, solutions[it.problem.platform]) for it in targets]
     beside = [(target, solution, locks[target.problem.platform]) for target, solution in found]
     pinned = {it.release.package for _, solution in found for it in solution.choices} | DEPENDENT_FRAMEWORKS.keys()
     about = (it for it in locked.notes if it.code in _ABOUT_VERSIONS and it.fields.get("name") in (None, *pinned))
-    return solve_as_locked(request, beside, about, matrix, recorded=asked.recorded)
+    return solve_as_locked(request, beside, about, matrix, recorded=lock_request.recorded)
 
 
 def _as_locked(target: Target, solution: Solution) -> tuple[Target, Solution]:
-    """``target`` as the lock took it, and the stack of the lock as one for it.
+    """``target`` as the lock has it, and the stack of the lock for that target.
 
-    Without a GPU here, a lock for packages that need one is for any GPU. Which Python it is for, its packages decide.
+    Without a GPU here, a lock for packages that need one is for any GPU. Its packages decide its Python.
     """
     problem = solution.problem._replace(python=target.problem.python)
     solution = solution._replace(request=target.request, problem=problem)

@@ -1,15 +1,15 @@
-"""Which lock, and so which kind of environment, answers a request that names none.
+"""Which kind of lock, and so which kind of environment, a request without a format gets.
 
-Decided by, in order: 1. what only one kind has: a channel, an environment.yml, a source, overrides 2. the stack as
-`envsolve` prints it for the request: conda packages, if the matrix's policy takes any of it from a channel 3. without a
-framework there is nothing that conda alone has: a venv.
+Decided by, in order: 1. something that only one kind supports: a channel, an environment.yml, a source, overrides 2.
+the stack that `envsolve` prints for the request: conda packages, if the matrix's policy chooses any of it from a
+channel 3. without a framework nothing needs conda: a venv.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
-from envsolve.app.packages.conda_asked import is_environment_file
+from envsolve.app.packages.conda_requirements import is_environment_file
 from envsolve.app.request.channel_order import solver_of
 from envsolve.app.solve.solving import stacks_of
 from envsolve.matrix.load import Matrix
@@ -20,7 +20,7 @@ PYTHON_FORMAT = "pylock"
 
 
 def usual_format(request: Request, matrix: Matrix, environ: Mapping[str, str]) -> str:
-    """The format of the lock. Raises as :func:`envsolve.app.solve.solving.stacks_of`."""
+    """The format of the lock. Raises the same errors as :func:`envsolve.app.solve.solving.stacks_of`."""
     if request.channels or any(map(is_environment_file, request.packages.files)):
         return CONDA_FORMAT
     if request.sources:

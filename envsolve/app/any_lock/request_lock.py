@@ -1,4 +1,4 @@
-"""The lock of a request, of package indexes or of conda channels."""
+"""The lock of a request, from package indexes or conda channels."""
 
 from __future__ import annotations
 
@@ -15,22 +15,27 @@ if TYPE_CHECKING:
     from envsolve.app.solve.solving import Solved
 
 
-def lock_request(asked: LockRequest, matrix: Matrix, environ: Mapping[str, str]) -> Solved:
-    """The lock of ``asked``. Raises UsageError, UnsolvableError, OutsideError."""
-    request, network = asked.request, asked.network
+def make_lock(lock_request: LockRequest, matrix: Matrix, environ: Mapping[str, str]) -> Solved:
+    """Make the lock for ``lock_request``. Raises UsageError, UnsolvableError, OutsideError."""
+    request, network = lock_request.request, lock_request.network
     if request.format in PYTHON_FORMATS:
         from envsolve.app.lock.locking import lock
 
-        bare = asked._replace(request=request._replace(channels=()))
+        bare = lock_request._replace(request=request._replace(channels=()))
         return knowing_new_releases(
-            lambda known: lock(bare, known, environ), request, matrix, network, environ, asked.show
+            lambda known: lock(bare, known, environ), request, matrix, network, environ, lock_request.show
         )
 
     from envsolve.app.packages.conda_sessions import conda_session
 
     with conda_session(network, request.channels, platforms_of(request, matrix), environ) as session:
-        from envsolve.app.conda.conda_locking import lock_conda  # the channels are read while it is loaded
+        from envsolve.app.conda.conda_locking import lock_conda  # the channels are read during this import
 
         return knowing_new_releases(
-            lambda known: lock_conda(asked, session, known, environ), request, matrix, network, environ, asked.show
+            lambda known: lock_conda(lock_request, session, known, environ),
+            request,
+            matrix,
+            network,
+            environ,
+            lock_request.show,
         )

@@ -1,8 +1,8 @@
-"""Questions about an answer: why it holds what it holds, and why not something else.
+"""Questions about an answer: why it has something, and why not something else.
 
-``why`` gives the requirements that met on a thing, and what decided between the candidates that they left. ``why not``
-requires the other thing as well and solves again: either there is no stack, for the reasons a refusal would give, or
-there is one that the policy likes less.
+``why`` gives the requirements on a thing, and what decided between the remaining candidates. ``why not`` adds a
+requirement and solves again: either there is no stack, for the same reasons as in a refusal, or there is one that the
+policy ranks lower.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from envsolve.app.request.command import command_of
 from envsolve.app.request.network import Network
 from envsolve.app.request.refusal import refusal
 from envsolve.app.request.targets import Target
-from envsolve.app.solve.solving import HeldOn, framework_names, framework_request, stacks_of
+from envsolve.app.solve.solving import ExistingVersions, framework_names, framework_request, stacks_of
 from envsolve.errors import EnvsolveError, Hint, UnsolvableError, UsageError
 from envsolve.matrix.load import Matrix
 from envsolve.model.cuda_packages import CUDA_PACKAGES, CUDNN_PACKAGES
@@ -46,7 +46,7 @@ _SPEC = "a framework, CUDA or Python with a version, or a package with kernels, 
 
 
 class Why(NamedTuple):
-    """What an answer holds under a name, and the facts that led to it."""
+    """What an answer has under a name, and the facts that led to it."""
 
     name: str
     value: str
@@ -54,9 +54,9 @@ class Why(NamedTuple):
 
 
 class WhyNot(NamedTuple):
-    """Whether something else would fit, in a sentence, the facts behind it, and what to type.
+    """Whether something else would fit, in a sentence, with facts and what to type.
 
-    ``constraints`` are what cannot hold together where it does not fit.
+    ``constraints`` are those that conflict if it does not fit.
     """
 
     requirement: str
@@ -68,7 +68,7 @@ class WhyNot(NamedTuple):
 
 
 class Answers(NamedTuple):
-    """The answers on one platform, and what to know of the machine that they are for."""
+    """The answers on one platform, and notes on its machine."""
 
     platform: str
     notes: tuple[Note, ...]
@@ -82,18 +82,16 @@ def answer_questions(
     others: Sequence[str],
     matrix: Matrix,
     environ: Mapping[str, str],
-    held_on: HeldOn | None = None,
+    existing: ExistingVersions | None = None,
     network: Network | None = None,
 ) -> tuple[Answers, ...]:
-    """Why the answer to ``request`` holds each of ``names``, and why not each of ``others``, on each platform.
+    """Why the answer to ``request`` has each of ``names``, and why not each of ``others``, on each platform.
 
-    Only a package with kernels among the ``others`` is looked for over the ``network``.
-
-    Raises UsageError for a name that means nothing, UnsolvableError where there is no answer to ask about, OutsideError
-    where an index fails.
+    The ``network`` is only used to look for packages with kernels in ``others``. Raises UsageError for an unknown name;
+    UnsolvableError if there is no answer to ask about; OutsideError if an index fails.
     """
     solver = solver_of(request, matrix)
-    targets, solutions, _ = stacks_of(request, matrix, environ, solver, held_on)
+    targets, solutions, _ = stacks_of(request, matrix, environ, solver, existing)
 
     def why_no_wheel(text: str, platform: Platform) -> WhyNot | None:
         return _why_no_wheel(text, request._replace(platforms=(platform,)), matrix, environ, network or Network())
@@ -107,11 +105,11 @@ def answer_questions(
 def _why_no_wheel(
     text: str, request: Request, matrix: Matrix, environ: Mapping[str, str], network: Network
 ) -> WhyNot | None:
-    """Whether a package with kernels has a wheel for the stack of a Python lock; None if ``text`` names no such."""
+    """Whether a package with kernels has a wheel for the stack of a Python lock; None for other packages."""
     name = normalized(parse_framework(text)[0])
     if name in (*framework_names(matrix), "python", *_TOOLKIT_NAMES):
         return None
-    from envsolve.app.any_lock.request_lock import lock_request
+    from envsolve.app.any_lock.request_lock import make_lock
     from envsolve.app.lock.lock_request import LockRequest
     from envsolve.app.lock.locking import WHEELS_ELSEWHERE
     from envsolve.app.packages.compiling import HOW_TO_COMPILE
@@ -125,10 +123,10 @@ def _why_no_wheel(
         raise UsageError("contradictory-options", f"the answer is a CPU environment, and {name} has code for GPUs")
     frameworks = ((it.release.framework, str(it.release.version)) for it in stack.choices)
     packages = request.packages._replace(requirements=(*request.packages.requirements, text))
-    kept = tuple(FrameworkRequest(it, SpecifierSet(f"=={version}")) for it, version in frameworks)
-    request = request._replace(frameworks=kept, packages=packages)
+    pinned = tuple(FrameworkRequest(it, SpecifierSet(f"=={version}")) for it, version in frameworks)
+    request = request._replace(frameworks=pinned, packages=packages)
     try:
-        solved = lock_request(LockRequest(request, network), matrix, environ)
+        solved = make_lock(LockRequest(request, network), matrix, environ)
     except UnsolvableError as error:
         return _refused(text, error)
     locked = next(pin for pin in solved.locks[0].pins if pin.name == name)
@@ -187,15 +185,15 @@ class _Questions:
         return known(name) if known is not None else self._framework(name, self._choice(name))
 
     def _choice(self, name: str) -> Choice:
-        """The choice that ``name`` means: a framework, an alias, or the package it is installed as."""
+        """The choice for ``name``: a framework, an alias, or the name of its package."""
         found = next((it for it in self._solution.choices if name.lower() == it.release.package), None)
         if found is not None:
             return found
         try:
-            asked = framework_request(name, self._matrix).framework
+            framework = framework_request(name, self._matrix).framework
         except EnvsolveError:
             raise self._unknown(name) from None
-        found = next((it for it in self._solution.choices if it.release.framework == asked), None)
+        found = next((it for it in self._solution.choices if it.release.framework == framework), None)
         if found is None:
             raise self._unknown(name)
         return found
@@ -204,12 +202,12 @@ class _Questions:
         names = ", ".join(choice.release.framework for choice in self._solution.choices)
         return UsageError("unknown-name", f"the answer contains no {name!r}", (f"it contains: {names}, {_NAMES}",))
 
-    def _said(self, identifier: str) -> Iterator[Fact]:
+    def _facts(self, identifier: str) -> Iterator[Fact]:
         return (requirement.because for requirement in self._requirements.get(identifier, ()))
 
     def _framework(self, name: str, choice: Choice) -> Why:
         release = choice.release
-        facts = [*self._said(framework_identifier(release.framework))]
+        facts = [*self._facts(framework_identifier(release.framework))]
         facts += [
             Fact(f"it contains {runs_as}, which runs on compute capability {gpu}", release.reference)
             for gpu, runs_as in choice.runs_as.items()
@@ -220,13 +218,13 @@ class _Questions:
         return Why(name, release.label, tuple(facts))
 
     def _newer_than(self, release: Release) -> Iterator[Fact]:
-        """Why the newest release that was requested is not the one that was taken, or that it is."""
-        asked = next(it for it in self._problem.frameworks if it.framework == release.framework)
+        """Why the newest requested release was not chosen, or that it was."""
+        requested = next(it for it in self._problem.frameworks if it.framework == release.framework)
         builds = self._solver.catalogue(self._problem).builds[release.framework]
-        newest = next((it for it, _ in builds.by_version if asked.specifier.contains(it)), release.version)
+        newest = next((it for it, _ in builds.by_version if requested.specifier.contains(it)), release.version)
         policy = f"--prefer {self._request.prefer}"
         if newest <= release.version:
-            yield Fact(f"{release.version} is the newest {asked} in the matrix for this target", policy)
+            yield Fact(f"{release.version} is the newest {requested} in the matrix for this target", policy)
             return
         other = self._why_not(f"{release.framework}=={newest}")
         if other.fits:
@@ -238,7 +236,7 @@ class _Questions:
         toolkit = self._solution.toolkit
         if toolkit is None:
             return Why(name, "none", (self._cpu_fact(),))
-        return Why(name, f"CUDA {toolkit.version}", (*self._said(CUDA), self._choice_of_toolkit(toolkit)))
+        return Why(name, f"CUDA {toolkit.version}", (*self._facts(CUDA), self._choice_of_toolkit(toolkit)))
 
     def _choice_of_toolkit(self, toolkit: Toolkit) -> Fact:
         built = [it.release.label for it in self._solution.choices if it.release.cuda == toolkit.version]
@@ -255,7 +253,7 @@ class _Questions:
         if solution.cudnn is None:
             none = Fact("no framework in the answer requires cuDNN", "the compatibility matrix")
             return Why(name, "none", (none if solution.toolkit is not None else self._cpu_fact(),))
-        facts = [*self._said(CUDNN)]
+        facts = [*self._facts(CUDNN)]
         bound = solution.cudnn_bound
         if bound is not None and bound.dropped is not None:
             text = f"cuDNN {bound.below} has no code for compute capability {bound.dropped}"
@@ -267,20 +265,20 @@ class _Questions:
         day = self._solver.catalogue(self._problem).day_of(self._request)
         young = passed_over(self._solution.choices, self._solution.python, day)
         last = Fact(f"{self._solution.python} is the newest of these{young}", f"--prefer {self._request.prefer}")
-        return Why(name, f"Python {self._solution.python}", (*self._said(PYTHON), last))
+        return Why(name, f"Python {self._solution.python}", (*self._facts(PYTHON), last))
 
     def _driver(self, name: str) -> Why:
         floor = self._solution.minimum_driver
         if floor is None:
             return Why(name, "none", (self._cpu_fact(),))
-        said = [
+        facts = [
             requirement for limits in self._requirements.values() for requirement in limits if _is_floor(requirement)
         ]
-        return Why(name, f"NVIDIA driver {floor} or newer", tuple(dict.fromkeys(it.because for it in said)))
+        return Why(name, f"NVIDIA driver {floor} or newer", tuple(dict.fromkeys(it.because for it in facts)))
 
     def _owner(self, name: str) -> Why:
         owner = self._solution.owner
-        return Why(name, "none" if owner is None else owner.value, tuple(self._said(OWNER)) or (self._cpu_fact(),))
+        return Why(name, "none" if owner is None else owner.value, tuple(self._facts(OWNER)) or (self._cpu_fact(),))
 
     def _cpu_fact(self) -> Fact:
         return Fact("the answer is a CPU environment", "the request")
@@ -300,7 +298,7 @@ class _Questions:
         return WhyNot(text, True, self._liked_less(solution, _framework_of(text, self._matrix)), (), (), (hint,))
 
     def _liked_less(self, other: Solution, about: str) -> str:
-        """Why a stack that fits is not the answer; ``about`` is the framework that was asked about, if one was."""
+        """Why a stack that fits is not the answer. ``about`` is the framework in the question, if any."""
         policy = self._request.prefer
         here = {it.release.framework: it.release for it in self._solution.choices}
         there = {it.release.framework: it.release for it in other.choices}
@@ -319,7 +317,7 @@ class _Questions:
         return f"{its.label} also fits; {policy} chooses {mine.label}"
 
     def _with(self, text: str) -> tuple[Request, Problem]:
-        """The request that requires the other thing; what it says of that thing itself gives way."""
+        """The request with another requirement, which replaces earlier requirements on the same thing."""
         name, specifier = _parsed(text)
         if name == "python":
             python = specifier or SpecifierSet()
@@ -328,15 +326,15 @@ class _Questions:
             raise UsageError("contradictory-options", f"the answer is a CPU environment, which has no {text}")
         if name == "cuda":
             return self._request._replace(cuda=specifier), self._problem._replace(cuda=specifier)
-        asked = self._asked(text, name)
-        frameworks = [asked if it.framework == asked.framework else it for it in self._problem.frameworks]
-        if asked not in frameworks:
-            frameworks.append(asked)
+        requested = self._requested(text, name)
+        frameworks = [requested if it.framework == requested.framework else it for it in self._problem.frameworks]
+        if requested not in frameworks:
+            frameworks.append(requested)
         changed = tuple(frameworks)
         return self._request._replace(frameworks=changed), self._problem._replace(frameworks=changed)
 
-    def _asked(self, text: str, name: str) -> FrameworkRequest:
-        """The framework that ``text`` is; for any other package, a lock of it is the answer."""
+    def _requested(self, text: str, name: str) -> FrameworkRequest:
+        """The framework in ``text``. Raises UsageError for other packages, which only a lock can answer."""
         try:
             return framework_request(text, self._matrix)
         except UsageError as error:
@@ -350,7 +348,7 @@ class _Questions:
 
 
 def _parsed(text: str) -> tuple[str, SpecifierSet]:
-    """A name with versions; of Python and CUDA as their options take them: ``python==3.14``, ``cuda==13``."""
+    """A name with versions; for Python and CUDA as in their options: ``python==3.14``, ``cuda==13``."""
     try:
         name, specifier = parse_framework(text)
     except ValueError as error:
@@ -385,6 +383,6 @@ def _solution_text(solution: Solution) -> str:
 
 
 def _typed(request: Request, solution: Solution) -> Request:
-    """The request that gives exactly this: where its own sources come second they have to be named."""
+    """The request for exactly this stack: sources that are not the first choice must be named."""
     sources = tuple(dict.fromkeys(choice.release.source for choice in solution.choices))
     return request if request.sources else request._replace(sources=sources)

@@ -1,9 +1,9 @@
-"""Conda locks: the stack for the GPU from what the channels have, then everything around it, wheels included.
+"""Conda locks: the stack for the GPU from the builds on the channels, then all packages around it, including wheels.
 
-The stack is solved among the builds that the channels have, and goes to the solver of conda packages as match specs.
-Where the packages around it cannot be had, the next best stack is tried. A framework that only turns up as a dependency
-joins the stack, so that it is never one for another GPU or for none. What no channel has is resolved from package
-indexes, beside what conda installs.
+The stack is solved among the builds that the channels have, and passed to the solver of conda packages as match specs.
+If the packages around it cannot be solved, the next best stack is tried. A framework that is only a dependency joins
+the stack, so that it is never a build for another GPU or for the CPU. Packages that no channel has come from package
+indexes.
 """
 
 from __future__ import annotations
@@ -27,7 +27,13 @@ from envsolve.app.conda.conda_refusal import Unfit, conda_refusal, not_on_channe
 from envsolve.app.conda.conda_stacks import leave_out_wheels, narrow, other_toolkit
 from envsolve.app.lock.lock_request import LockRequest
 from envsolve.app.packages.channel_builds import ChannelBuilds
-from envsolve.app.packages.conda_asked import asked_on, refuse_overrides, with_cuda, with_frameworks, with_stack
+from envsolve.app.packages.conda_requirements import (
+    refuse_overrides,
+    requirements_on,
+    with_cuda,
+    with_frameworks,
+    with_stack,
+)
 from envsolve.app.packages.lock_indexes import name_index
 from envsolve.app.request.targets import Target, targets_of
 from envsolve.app.solve.solving import Solved, notes_of, request_without_secrets, solutions_of
@@ -44,44 +50,46 @@ from envsolve.model.solution import Solution
 from envsolve.resolve.solver import Solver, source_groups
 
 _MOST_ATTEMPTS = 16
-"""Stacks that are tried where the packages around one cannot be had."""
+"""The number of stacks that are tried if the packages around them cannot be solved."""
 _FEW = 4
 
 Stack = tuple[Target, Solution | None]
-"""A target and its stack; None if no framework is involved."""
+"""A target and its stack; None without frameworks."""
 
 
-def lock_conda(asked: LockRequest, session: Session, matrix: Matrix, environ: Mapping[str, str]) -> Solved:
-    """The lock for every platform of the request; ``session`` is with the solver of conda packages.
+def lock_conda(lock_request: LockRequest, session: Session, matrix: Matrix, environ: Mapping[str, str]) -> Solved:
+    """The lock for every platform of the request. ``session`` is the session of the solver of conda packages.
 
-    Raises UsageError, UnsolvableError where no stack or no set of packages fits, OutsideError where a channel or an
-    index fails.
+    Raises UsageError; UnsolvableError if no stack or no set of packages fits; OutsideError if a channel or an index
+    fails.
     """
-    locking = _Locking(asked, session, matrix, environ)
+    locking = _Locking(lock_request, session, matrix, environ)
     try:
         return locking.made()
     except OutsideError as error:
-        name_index(error, asked.request, locking.parts.indexes)
+        name_index(error, lock_request.request, locking.parts.indexes)
         raise
     finally:
         locking.parts.close()
 
 
 class _Locking:
-    """One request, until its packages can be had."""
+    """One request, until its packages are solved."""
 
-    def __init__(self, asked: LockRequest, session: Session, matrix: Matrix, environ: Mapping[str, str]) -> None:
-        self._asked, self._matrix = asked, matrix
-        self._request, self._hidden = request_without_secrets(asked.request)
+    def __init__(self, lock_request: LockRequest, session: Session, matrix: Matrix, environ: Mapping[str, str]) -> None:
+        self._lock_request, self._matrix = lock_request, matrix
+        self._request, self._hidden = request_without_secrets(lock_request.request)
         refuse_overrides(self._request)
         targets = targets_of(self._request, matrix, environ)
-        self._on = {it.problem.platform: asked_on(asked.request.packages, it.problem.platform) for it in targets}
+        self._on = {
+            it.problem.platform: requirements_on(lock_request.request.packages, it.problem.platform) for it in targets
+        }
         for on in self._on.values():
             if on.python is not None:
-                from envsolve.app.packages.asked_packages import require_sources_in
+                from envsolve.app.packages.requirements import require_sources_in
 
                 require_sources_in(on.python, self._request.format, beside_conda=bool(on.conda))
-        self.parts = Parts(asked, session, self._request, self._on, matrix, environ)
+        self.parts = Parts(lock_request, session, self._request, self._on, matrix, environ)
         channels = self.parts.given_channels
         self._targets = tuple(with_stack(it, self._on[it.problem.platform], channels) for it in targets)
         sources = {source for it in self._targets for group in source_groups(it.request) for source in group}
@@ -107,7 +115,7 @@ class _Locking:
         raise self._first
 
     def _learn(self, trouble: NotYet, attempted: Sequence[Target]) -> None:
-        """Make ready for the next attempt. Raises UnsolvableError if there is none."""
+        """Prepare the next attempt. Raises UnsolvableError if there is none."""
         is_with_own_toolkit, self._toolkits = not self._toolkits, {}
         match trouble:
             case Joined(names=names):
@@ -128,7 +136,7 @@ class _Locking:
                     raise self._first
 
     def _other_toolkit(self, unfit: Unfit, targets: Sequence[Target]) -> dict[Platform, SpecifierSet]:
-        """The toolkit, by the platform, with which the builds of ``unfit`` can be had and run; nothing without one."""
+        """The toolkit, by platform, with which the builds of ``unfit`` are available and run; empty if none."""
         platform = unfit.problem.platform
         target = next(it for it in targets if it.problem.platform is platform)
         solver = Solver(self._matrix, self._builds)
@@ -139,31 +147,31 @@ class _Locking:
         return {}
 
     def _stacks(self, targets: tuple[Target, ...]) -> tuple[tuple[Stack, ...], tuple[Note, ...]]:
-        """The best stack for each target, of what the channels have, near to what existing locks hold."""
-        asked = tuple(it for it in targets if it.problem.frameworks)
-        if not asked:
+        """The best stack for each target on the channels, with a preference for existing locks."""
+        involved = tuple(it for it in targets if it.problem.frameworks)
+        if not involved:
             return tuple((target, None) for target in targets), ()
-        involved = tuple(map(self._near_to_held, asked))
+        narrowed = tuple(map(self._near_existing, involved))
         try:
-            solutions, differing = solutions_of(involved, Solver(self._matrix, self._builds))
+            solutions, differing = solutions_of(narrowed, Solver(self._matrix, self._builds))
         except UnsolvableError:
-            raise self._not_there(asked) from None  # without what was not typed: that a lock is to be kept
-        found = iter(zip(involved, map(self._builds.with_python_reason, solutions), strict=True))
+            raise self._not_there(involved) from None  # without the preference for the existing lock
+        found = iter(zip(narrowed, map(self._builds.with_python_reason, solutions), strict=True))
         return tuple(next(found) if it.problem.frameworks else (it, None) for it in targets), differing
 
-    def _near_to_held(self, target: Target) -> Target:
-        held = self.parts.kept(target.problem.platform).stack
-        if not held.packages or target.request.prefer is not Policy.NEWEST_FRAMEWORK:
+    def _near_existing(self, target: Target) -> Target:
+        existing = self.parts.existing(target.problem.platform).stack
+        if not existing.packages or target.request.prefer is not Policy.NEWEST_FRAMEWORK:
             return target
-        return target._replace(request=target.request._replace(prefer=Policy.LOCKED, locked=held))
+        return target._replace(request=target.request._replace(prefer=Policy.LOCKED, locked=existing))
 
     def _not_there(self, targets: tuple[Target, ...]) -> UnsolvableError:
-        """Why the channels have no stack: because there is none anywhere, or because they lack its packages."""
+        """Why the channels have no stack: because there is none at all, or because they lack its packages."""
         try:
             solutions, _ = solutions_of(targets, Solver(self._matrix))
         except UnsolvableError as error:
             if any(_for_stack(it.request) != _for_stack(self._request) for it in targets):
-                error.hints = tuple(hint._replace(command=None) for hint in error.hints)  # a file would say no again
+                error.hints = tuple(hint._replace(command=None) for hint in error.hints)  # they would fail again
             return error
         return not_on_channels(solutions[0], channels_of(solutions[0]), self._request)
 
@@ -191,7 +199,9 @@ class _Locking:
         )
         notes = dict.fromkeys((*self._notes(stacks), *differing))
         answers = (self.parts.answer(*it) for it in stacks)
-        files = [] if not self._asked.writes else [[lock] for lock in locks] if self._asked.apart else [locks]
+        files = (
+            [] if not self._lock_request.writes else [[lock] for lock in locks] if self._lock_request.apart else [locks]
+        )
         texts = (it for group in files for it in write_conda_lock(group, request.format))
         return Solved(tuple(texts), tuple(notes), tuple(filter(None, answers)), locks)
 
@@ -212,8 +222,8 @@ class _Locking:
         yield from notes_of([target for target, _ in stacks], [solution for _, solution in stacks])
         for target, solution in stacks:
             yield from self._left_out(target, solution)
-        for asked in self._on.values():
-            yield from asked.notes
+        for requirements in self._on.values():
+            yield from requirements.notes
         yield from self.parts.notes
         yield from self.parts.matrix_notes
         yield from self.parts.index_notes
@@ -223,5 +233,5 @@ class _Locking:
 
 
 def _for_stack(request: Request) -> tuple[object, ...]:
-    """What is requested of the stack, without what files request beside the command line."""
+    """The request for the stack, without the contents of files."""
     return request.frameworks, request.python, request.cuda

@@ -1,6 +1,6 @@
-"""Why no set of conda packages goes with a stack, as the error that ends the command. Loaded only when there is none.
+"""The error if no set of conda packages fits a stack. Imported only in that case.
 
-rattler prints a conflict as a tree; here it becomes sentences, beside the reasons for what was requested.
+rattler prints a conflict as a tree. It becomes sentences here, next to the reasons for the requirements.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from envsolve.app.packages.conda_asked import is_environment_file
+from envsolve.app.packages.conda_requirements import is_environment_file
 from envsolve.app.request.command import way_out
 from envsolve.errors import ConflictStep, Hint, UnsolvableError
 from envsolve.lockfile.lock import RequestedSpec
@@ -20,7 +20,7 @@ from envsolve.model.solution import Problem, Solution
 _INTRODUCTION = "Cannot solve the request because of:"
 _BRANCH = re.compile(r"^((?:[│ ]  )*(?:[├└]─ )?)(.*)$")
 _DEPTH = 3
-"""Characters by which rattler indents one level."""
+"""The indentation of one level in rattler's output."""
 _NONE_FOUND = re.compile(r"No candidates were found for (.*?)\.?$")
 _PHRASES = (
     (", which can be installed with any of the following options:", ""),
@@ -35,7 +35,7 @@ _PHRASES = (
     (", which conflicts with the versions reported above.", ""),
 )
 _TIED = re.compile(r"""\[channel=(['"]?)[^]'"]*\1\]""")
-"""By which the engine holds a spec to the first channel that has the name."""
+"""How the engine ties a spec to the first channel that has the name."""
 _UNUSUAL_PYTHON = re.compile(r"the constraint python \[build=.*\] cannot be fulfilled")
 _NO_USUAL_PYTHON = "no such python is standard CPython; PyPy and free-threaded builds must be requested by name"
 _REQUIRES = (" would require", " would constrain")
@@ -48,11 +48,11 @@ _ABOUT_PYTHON = re.compile(r" requires python ")
 
 
 class Unfit(NamedTuple):
-    """A question without an answer: for which problem, with which stack, what was asked, and what rattler said."""
+    """A question without a solution: the problem, the stack, the match specs, and the output of rattler."""
 
     problem: Problem
     solution: Solution | None
-    asked: tuple[RequestedSpec, ...]
+    specs: tuple[RequestedSpec, ...]
     virtual_packages: tuple[VirtualPackage, ...]
     channels: tuple[str, ...]
     text: str
@@ -82,7 +82,7 @@ def conda_refusal(unfit: Unfit, request: Request) -> UnsolvableError:
 
 
 def not_on_channels(solution: Solution, channels: Sequence[str], request: Request) -> UnsolvableError:
-    """The error where the matrix knows a stack and the channels do not have its packages."""
+    """The error if the matrix has a stack whose packages the channels lack."""
     labels = " with ".join(it.release.label for it in solution.choices)
     message = (
         f"no build on {' or '.join(channels)} runs here; the best known build for "
@@ -97,9 +97,9 @@ def not_on_channels(solution: Solution, channels: Sequence[str], request: Reques
 
 
 def _reasons(unfit: Unfit, sentences: Sequence[str]) -> Iterator[RequestedSpec]:
-    """Why that is asked which the sentences speak of, and what was assumed of the machine."""
+    """The requirements that the sentences mention, and assumptions about the machine."""
     words = {word for sentence in sentences for word in re.split(r"[\s,]+", sentence)}
-    for it in unfit.asked:
+    for it in unfit.specs:
         if it.reason and _name(it.spec) in words:
             yield it
     for virtual in unfit.virtual_packages:
@@ -108,10 +108,10 @@ def _reasons(unfit: Unfit, sentences: Sequence[str]) -> Iterator[RequestedSpec]:
 
 
 def _few(reasons: Sequence[RequestedSpec], sentences: Sequence[str]) -> tuple[str, ...]:
-    """The causes that say the most.
+    """The most informative causes.
 
-    What a person requires, what excludes it (rattler begins with the newest version, and lists other Pythons of it),
-    and why what that is about is requested; else how it came into the request.
+    They are the user's requirement, what excludes it (rattler begins with the newest version, and lists other Pythons
+    for it), and the requirement for that package, or else how it became a dependency.
     """
     final = [it for it in sentences if it.endswith(_ENDS)]
     excluding = next((it for it in final if not _ABOUT_PYTHON.search(it)), (final or [*sentences[-1:], ""])[0])
@@ -132,8 +132,8 @@ def _object(sentence: str) -> str:
     return "" if found is None else found[1]
 
 
-def _cause(asked: RequestedSpec) -> str:
-    return f"{asked.spec}: {asked.reason}"
+def _cause(entry: RequestedSpec) -> str:
+    return f"{entry.spec}: {entry.reason}"
 
 
 def _hints(unfit: Unfit, request: Request, missing: Sequence[str]) -> Iterator[Hint]:
@@ -146,33 +146,33 @@ def _hints(unfit: Unfit, request: Request, missing: Sequence[str]) -> Iterator[H
 
 
 def _python_lock(text: str, request: Request) -> Iterator[Hint]:
-    """The way to a Python lock, which an environment.yml is no input of."""
+    """A hint to use a Python lock, unless the request has an environment.yml, which such a lock cannot use."""
     if not any(map(is_environment_file, request.packages.files)):
         yield way_out(text, request._replace(format="requirements", channels=(), sources=()), request)
 
 
-def sentences_in(text: str) -> Iterator[str]:
-    """The facts in rattler's tree, one sentence for each line that says something."""
+def sentences_in(tree: str) -> Iterator[str]:
+    """The facts in rattler's tree, one sentence for each informative line."""
     above: dict[int, str] = {}
-    for raw in text.strip().splitlines():
+    for raw in tree.strip().splitlines():
         line = raw.removeprefix(_INTRODUCTION).strip() if raw.startswith(_INTRODUCTION) else raw
         branch = _BRANCH.match(line)
         assert branch is not None
-        depth, said = len(branch[1]) // _DEPTH, branch[2].strip()
-        known = [phrase for phrase in _PHRASES if said.endswith(phrase[0])]
-        bare = said.removesuffix(known[0][0]) + known[0][1] if known else said
-        above[depth] = said
+        depth, text = len(branch[1]) // _DEPTH, branch[2].strip()
+        known = [phrase for phrase in _PHRASES if text.endswith(phrase[0])]
+        bare = text.removesuffix(known[0][0]) + known[0][1] if known else text
+        above[depth] = text
         parent = above.get(depth - 1, "") if depth else ""
         verb = next((it for it in _REQUIRES if parent.endswith(it)), None)
         if verb is not None:
             yield f"{parent.removesuffix(verb)} {_VERBS[verb]} {bare}"
-        elif not said.endswith((*_REQUIRES, ":", "are incompatible")) and not _is_bare_package(bare):
+        elif not text.endswith((*_REQUIRES, ":", "are incompatible")) and not _is_bare_package(bare):
             yield bare.removesuffix(".")
 
 
-def _is_bare_package(said: str) -> bool:
-    """Whether a line only names a package that the line above spoke of: ``cudatoolkit 11.8.0``."""
-    return re.fullmatch(r"[\w.-]+ [\w.!+|\s]+", said) is not None
+def _is_bare_package(text: str) -> bool:
+    """Whether a line only names a package of the line above: ``cudatoolkit 11.8.0``."""
+    return re.fullmatch(r"[\w.-]+ [\w.!+|\s]+", text) is not None
 
 
 def _name(spec: str) -> str:

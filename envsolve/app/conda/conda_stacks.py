@@ -1,8 +1,8 @@
-"""Which stack to try after one whose packages conda cannot put together.
+"""Which stack to try after one whose packages conda cannot solve.
 
-Another toolkit may do, where the channels have the libraries of one release and not of the next. Else rattler is asked
-with fewer and fewer frameworks with fixed builds, the last requested is freed first, as the first is the most wanted.
-What it then picks says which versions can be had together; the stack is solved again among these.
+Another toolkit may work if the channels have its libraries for one release but not for the next. Otherwise rattler
+solves with fewer and fewer frameworks pinned to their builds; the last requested one is released first, as the first is
+the most important. Its choices show which versions fit together; the stack is solved again among these.
 """
 
 from __future__ import annotations
@@ -24,13 +24,14 @@ from envsolve.model.solution import Solution
 from envsolve.model.versions import parsed_version
 
 Packages = Callable[[Sequence[str]], Sequence[CondaPackage] | None]
-"""What the channels have for match specs; None if nothing fits together."""
+"""Solves match specs with the channels; returns None if there is no solution."""
 
 
 def other_toolkit(unfit: Unfit, packages: Packages) -> Iterator[SpecifierSet]:
-    """The toolkits with which conda can put the very builds of a stack together, the newest first.
+    """The toolkits with which conda can install exactly the builds of a stack, the newest first.
 
-    Where the driver compiles kernels from PTX, none is newer than the stack's, which was chosen by what it can read.
+    If the driver compiles kernels from PTX, none is newer than that of the stack, as the driver must be able to read
+    it.
     """
     solution = unfit.solution
     if solution is None or solution.toolkit is None:
@@ -50,7 +51,7 @@ def other_toolkit(unfit: Unfit, packages: Packages) -> Iterator[SpecifierSet]:
 
 
 def narrow(builds: ChannelBuilds, unfit: Unfit, packages: Packages) -> bool:
-    """Leave out of ``builds`` what cannot be had as in ``unfit``; whether there is anything left out."""
+    """Leave out of ``builds`` what ``unfit`` shows to be unavailable. Returns whether anything was left out."""
     solution = unfit.solution
     chosen = [] if solution is None else [it.release for it in solution.choices if not it.release.source.is_wheel]
     if solution is None:
@@ -68,7 +69,7 @@ def narrow(builds: ChannelBuilds, unfit: Unfit, packages: Packages) -> bool:
 
 
 def leave_out_wheels(builds: ChannelBuilds, solution: Solution, error: UnsolvableError) -> None:
-    """Leave out the wheels of ``solution``: those that no index has for every Python, others for the one it has."""
+    """Leave out the wheels of ``solution``: those that no index has for every Python, others for its Python."""
     from envsolve.app.lock.lock_refusal import NOT_ON_INDEX
 
     for release in (it.release for it in solution.choices if it.release.source.is_wheel):
@@ -80,7 +81,7 @@ def leave_out_wheels(builds: ChannelBuilds, solution: Solution, error: Unsolvabl
 def _keep_found(
     builds: ChannelBuilds, solution: Solution, free: Sequence[Release], found: Sequence[CondaPackage]
 ) -> None:
-    """Of the frameworks that were freed only the versions that were found stay; those of the stack are dropped."""
+    """Of the released frameworks keep only the versions that were found; leave out those of the stack."""
     versions = {it.name: parsed_version(it.version) for it in found}
     others = [it for it in free if versions.get(it.package) != it.version]
     for release in others:
@@ -90,24 +91,24 @@ def _keep_found(
 
 
 def _specs(unfit: Unfit, solution: Solution, chosen: Sequence[Release], fixed: int) -> Iterator[str]:
-    """What is requested: the first ``fixed`` frameworks as they are, the others in any build of the same CUDA."""
+    """The match specs: the first ``fixed`` frameworks with their builds, the others in any build for the same CUDA."""
     of_stack = {it.package for it in chosen}
     of_stack |= {package for release in chosen for package, _ in release.companions}
     yield f"python {solution.python}.*"
-    for it in unfit.asked:
+    for it in unfit.specs:
         name = parse_match_spec(it.spec).name
         if name not in of_stack and name != "python" and not it.of_stack:
             yield it.spec
     for release in chosen[:fixed]:
         yield f"{release.package} =={release.version} {release.build_string}"
-    asked = {it.framework: it.specifier for it in solution.problem.frameworks}
+    requested = {it.framework: it.specifier for it in solution.problem.frameworks}
     for release in chosen[fixed:]:
-        versions = conda_versions(str(asked.get(release.framework, SpecifierSet()))) or "*"
+        versions = conda_versions(str(requested.get(release.framework, SpecifierSet()))) or "*"
         yield f"{release.package} {versions} {_family(release)}"
 
 
 def _family(release: Release) -> str:
-    """The builds of conda-forge for the same CUDA major, or for the CPU: their names begin with it."""
+    """The common start of the names of conda-forge's builds for the same CUDA major version, or for the CPU."""
     if release.cuda is None:
         return "cpu*"
     return f"cuda{release.cuda.major}*" if release.build_string.startswith("cuda") else "*"

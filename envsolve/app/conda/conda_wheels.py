@@ -1,8 +1,8 @@
-"""The wheels of a conda lock: what no channel has, resolved from package indexes beside what conda installs.
+"""The wheels of a conda lock: packages that no channel has, resolved from package indexes next to conda packages.
 
-The conda packages that are chosen stay as they are. Where one of them is what a wheel requires, it is that or a
-refusal: pip would put another version over its files, and conda would not know. After a refusal conda chooses again
-under the requirements of the wheels. Loaded only where there is something for pip.
+The chosen conda packages do not change. If a wheel requires another version of one, the result is a refusal: pip would
+overwrite its files, and conda would not know. After a refusal, conda packages are solved again with the requirements of
+the wheels. Imported only if pip has something to install.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ from packaging.version import Version
 
 from envsolve.app.lock.lock_notes import notes_of_metadata
 from envsolve.app.lock.lock_refusal import packages_refusal, refuse_strangers
-from envsolve.app.packages.asked_packages import Given, build_constraints_in, for_interpreter, given
 from envsolve.app.packages.direct_packages import with_direct
 from envsolve.app.packages.lock_frameworks import holding_on
-from envsolve.app.packages.lock_indexes import Lines, Places, places, settings_of
+from envsolve.app.packages.lock_indexes import Connection, Places, places, settings_of
+from envsolve.app.packages.requirements import Requirements, build_constraints_in, for_interpreter, read_requirements
 from envsolve.app.packages.stack_wheels import indexes_for, limits_around, notes_of, question_around
 from envsolve.app.request.network import Network
 from envsolve.app.request.targets import Target, glibc_of
@@ -38,32 +38,32 @@ from envsolve.model.solution import Problem, Solution
 from envsolve.resolve.closure.resolve import Conflict, Found, Progress, end_of_search, found_for
 
 _OTHER_PYTHON = re.compile(r"pypy|graalpy|cp\d+t\Z")
-"""In the name of a build: an interpreter that takes other wheels than CPython does, or CPython without its lock."""
+"""In a build string: an interpreter that needs other wheels than CPython, or CPython without the GIL."""
 _PURE = "-none-any.whl"
 
 
 _MOST_ROUNDS = 5
-"""Times that conda chooses again because of what wheels require."""
+"""The most times that conda packages are solved again because of requirements of wheels."""
 
 
 class PipSide(NamedTuple):
-    """What pip is to install: the requirements of ``wanted``, and the wheels of the stack, None without one.
+    """The packages for pip: the requirements in ``wanted``, and the wheels of the stack, None without one.
 
-    ``wanted`` has the user's constraints, too. Of the stack every build counts, those of conda as well: its bounds hold
-    for all packages. ``locked`` are the versions of an existing lock, by name.
+    ``wanted`` includes the user's constraints. All builds of the stack count, also those from conda: its bounds apply
+    to all packages. ``existing`` are the versions in an existing lock, by name.
     """
 
     request: Request
-    wanted: Given
+    wanted: Requirements
     solution: Solution | None
-    locked: Mapping[str, str] = {}
+    existing: Mapping[str, str] = {}
 
 
 class Wheels(NamedTuple):
-    """The pins by name, without what conda installs, and what to note of them.
+    """The pins by name, without conda packages, and notes.
 
-    ``frameworks`` are those among the pins that the stack does not know: they came in as dependencies, as builds for
-    whatever GPU. ``companions`` are pins with code for PyTorch's own wheels, where conda installs another build of it.
+    ``frameworks`` are pins of frameworks that are not in the stack: dependencies that may be for any GPU.
+    ``companions`` are pins with code for PyTorch's own wheels, while conda installs another build of PyTorch.
     """
 
     pins: tuple[Pin, ...]
@@ -73,9 +73,9 @@ class Wheels(NamedTuple):
 
 
 class CondaWheels:
-    """The package indexes of one command. ``request`` is as typed, with what opens its indexes.
+    """The package indexes of one command. ``request`` is as typed, with logins of its indexes.
 
-    ``where`` are those that were asked last, None if none was.
+    ``where`` are the indexes that were queried last, None if none was.
     """
 
     def __init__(self, request: Request, network: Network, matrix: Matrix, environ: Mapping[str, str]) -> None:
@@ -83,41 +83,45 @@ class CondaWheels:
         self._settings = settings_of(environ)
         self.where: Places | None = None
         builds, constraints = request.packages.allow_builds, build_constraints_in(request.packages.build_constraints)
-        self._lines = Lines(network, self._settings, environ, builds=builds, build_constraints=constraints)
+        self._connection = Connection(network, self._settings, environ, builds=builds, build_constraints=constraints)
 
     def close(self) -> None:
-        """Keep what was learned, and end all connections."""
-        self._lines.close()
+        """Write the cache and close all connections."""
+        self._connection.close()
 
     @property
     def notes(self) -> tuple[Note, ...]:
-        """What to know of settings and cache."""
-        return self._lines.notes
+        """Notes on settings and the cache."""
+        return self._connection.notes
 
     def with_conda(
         self,
         solve: Callable[[Sequence[str]], Sequence[CondaPackage]],
         target: Target,
         solution: Solution | None,
-        wanted: Given | None,
-        locked: Mapping[str, str],
+        wanted: Requirements | None,
+        existing: Mapping[str, str],
         progress: Progress,
     ) -> tuple[Sequence[CondaPackage], Wheels]:
-        """What conda installs, by ``solve`` under constraints, and what pip for ``wanted`` and the wheels of a stack.
+        """The conda packages, solved by ``solve`` with constraints, and the wheels for ``wanted`` and the stack.
 
-        Raises UnsolvableError, OutsideError, and what ``solve`` raises without constraints.
+        Raises UnsolvableError, OutsideError, and the errors of ``solve`` without constraints.
         """
         holds = holding_on((target.problem,))
-        wanted = with_direct(wanted or given(Packages()), self._lines, target.request.format, holds, {})
+        wanted = with_direct(
+            wanted or read_requirements(Packages()), self._connection, target.request.format, holds, {}
+        )
         where = self.where = places(self._request, wanted, self._settings)
         request = target.request._replace(packages=self._request.packages)
-        side = PipSide(request, wanted, solution, locked)
+        side = PipSide(request, wanted, solution, existing)
         constraints: list[str] = []
         packages = solve(())
         for _ in range(_MOST_ROUNDS):
             interpreter = python_among(packages, target.problem, request.requester)
             try:
-                return packages, wheels_beside(packages, side, interpreter, self._matrix, where, self._lines, progress)
+                return packages, wheels_beside(
+                    packages, side, interpreter, self._matrix, where, self._connection, progress
+                )
             except UnsolvableError as error:
                 others = list(_others(error.__cause__)) if isinstance(error.__cause__, Conflict) else []
                 if not others or set(others) <= set(constraints):
@@ -127,32 +131,32 @@ class CondaWheels:
                     packages = solve(constraints)
                 except CondaConflict:
                     raise error from None
-        return packages, wheels_beside(packages, side, interpreter, self._matrix, where, self._lines, progress)
+        return packages, wheels_beside(packages, side, interpreter, self._matrix, where, self._connection, progress)
 
 
 def wheels_beside(
     packages: Sequence[CondaPackage],
-    asked: PipSide,
+    side: PipSide,
     interpreter: Interpreter,
     matrix: Matrix,
     where: Places,
-    lines: Lines,
+    connection: Connection,
     progress: Progress | None = None,
 ) -> Wheels:
-    """Everything that pip installs for ``asked`` beside ``packages``, for the Python among them.
+    """All wheels for ``side`` next to ``packages``, for the Python among these.
 
-    Raises UnsolvableError if there is no such set of wheels, OutsideError where an index fails, UsageError where two
-    files are named for one project.
+    Raises UnsolvableError if there is no such set of wheels; OutsideError if an index fails; UsageError if two files
+    are given for one project.
     """
-    request, solution = asked.request, asked.solution
-    wanted = for_interpreter(asked.wanted, interpreter)
+    request, solution = side.request, side.solution
+    wanted = for_interpreter(side.wanted, interpreter)
     present = present_projects(packages)
     _refuse_doubles(solution, present, request.requester)
     limits = limits_around(solution, wanted, matrix, present)
     question = question_around(solution, wanted, interpreter, request.packages, matrix, limits)
-    question = question._replace(locked=asked.locked, present=present)
+    question = question._replace(locked=side.existing, present=present)
     try:
-        indexes = indexes_for(solution, wanted, request.packages, where, lines)
+        indexes = indexes_for(solution, wanted, request.packages, where, connection)
         found = found_for(question, indexes, end_of_search(builds=request.packages.allow_builds), progress)
     except Conflict as conflict:
         raise packages_refusal(conflict, request, solution, interpreter) from conflict
@@ -163,9 +167,9 @@ def wheels_beside(
 
 
 def python_among(packages: Iterable[CondaPackage], problem: Problem, requester: Requester) -> Interpreter:
-    """The Python and the system that wheels have to suit.
+    """The Python and the system that wheels must fit.
 
-    Raises UnsolvableError if conda installs no Python, or one that takes other wheels.
+    Raises UnsolvableError if conda installs no Python, or one that needs other wheels.
     """
     python = next((it for it in packages if it.name == "python"), None)
     if python is None:
@@ -181,7 +185,7 @@ def python_among(packages: Iterable[CondaPackage], problem: Problem, requester: 
 
 
 def _refuse_doubles(solution: Solution | None, present: Mapping[str, Present], requester: Requester) -> None:
-    """Raise UnsolvableError if conda installs a framework whose wheel the stack has: it would be over its files."""
+    """Raise UnsolvableError if conda installs a framework that the stack has as a wheel: files would clash."""
     for release in () if solution is None else (choice.release for choice in solution.choices):
         for name in (release.package, *rivals_of(release.framework)):
             if release.source.is_wheel and name in present:
@@ -208,7 +212,7 @@ def _frameworks(pins: Iterable[Pin], solution: Solution | None) -> Iterator[str]
 
 
 def _companions(pins: Iterable[Pin], present: Mapping[str, Present]) -> frozenset[str]:
-    """What of PyTorch's family has compiled code among ``pins``, where PyTorch itself is conda's."""
+    """The pins of PyTorch's family with compiled code if PyTorch itself is from conda."""
     of_conda = {it.name for it in FRAMEWORKS.values() if any(wheel in present for wheel in it.wheels)}
     return frozenset(
         it.name for it in pins if OWN_INDEX.get(it.name) in of_conda and not it.files[0].name.endswith(_PURE)
@@ -216,7 +220,7 @@ def _companions(pins: Iterable[Pin], present: Mapping[str, Present]) -> frozense
 
 
 def _others(conflict: Conflict) -> list[str]:
-    """What of conda would have to be another version, for the newest of the wheels that say so."""
+    """The conda packages that would need another version, according to the newest wheels that limit them."""
     present = conflict.provider.world.present
     unmet = [
         (requirement, by)

@@ -1,1 +1,1 @@
-"""Environments: made from a lock, kept like it, read, validated and examined."""
+"""Environments: create from a lock, sync, capture, export, validate and examine."""

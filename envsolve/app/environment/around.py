@@ -1,8 +1,8 @@
-"""The use case of adding packages to an environment that is there: around its frameworks, with few changes.
+"""Add packages to an existing environment around its frameworks, with few changes.
 
-First everything that is installed stays. Where that conflicts, what is in the way may change within what the frameworks
-admit, but never a framework, the CUDA that it rests on, or what no index has: a framework of a vendor's image cannot be
-installed again.
+At first all installed packages stay. If they conflict with the request, conflicting ones may change within the limits
+of the frameworks. A framework, its CUDA, and packages that no index has never change: a framework of a vendor's image
+could not be installed again.
 """
 
 from __future__ import annotations
@@ -24,19 +24,19 @@ from envsolve.app.environment.installed_packages import InstalledPackages
 from envsolve.app.lock.lock_notes import notes_of_metadata
 from envsolve.app.lock.lock_refusal import packages_refusal, refuse_strangers
 from envsolve.app.lock.lock_worlds import builds_of
-from envsolve.app.packages.asked_packages import Given, for_target, given
 from envsolve.app.packages.audit import WheelAudit
 from envsolve.app.packages.direct_packages import with_direct
 from envsolve.app.packages.lock_frameworks import require_wheels, with_frameworks
-from envsolve.app.packages.lock_indexes import Lines, Places, start
+from envsolve.app.packages.lock_indexes import Connection, Places, start
 from envsolve.app.packages.lock_stacks import attempt_of, joined_among, with_joined
+from envsolve.app.packages.requirements import Requirements, for_target, read_requirements
 from envsolve.app.packages.stack_wheels import indexes_for, limits_around, notes_of, question_around, required_by_builds
 from envsolve.app.request.command import recorded_options
 from envsolve.app.request.network import Network
 from envsolve.app.request.refusal import refusal
 from envsolve.app.request.targets import target_of
 from envsolve.app.solve.solving import request_without_secrets
-from envsolve.app.status.held_stack import HeldStack, stack_in
+from envsolve.app.status.locked_stack import LockedStack, stack_in
 from envsolve.app.status.package_changes import Change
 from envsolve.conda.names import present_projects
 from envsolve.create.changeable import require_changeable
@@ -75,15 +75,15 @@ from envsolve.validation.inventory import Inventory
 
 _PURE = "-none-any.whl"
 _OF_NVIDIA = "nvidia-"
-"""CUDA itself, whose versions the frameworks require."""
+"""The prefix of the packages of CUDA itself, whose versions the frameworks require."""
 _FEW = 2
 
 
 class AddRequest(NamedTuple):
-    """What is to be added to the environment at ``prefix``: the packages of ``request``, on its indexes, for its GPUs.
+    """A request to add packages to the environment at ``prefix``: those of ``request``, from its indexes, for its GPUs.
 
-    The format of ``request`` is one for wheels alone. ``show`` hears what is done, ``packages`` how far the search is.
-    ``held`` are the versions of an existing lock.
+    ``request`` has a format for wheels only. ``show`` gets a text for each step, ``packages`` the progress of the
+    search. ``existing`` are the versions in an existing lock.
     """
 
     prefix: str
@@ -92,53 +92,56 @@ class AddRequest(NamedTuple):
     matrix: Matrix
     show: Callable[[str], None]
     packages: ResolveProgress
-    held: Mapping[str, str] = {}
+    existing: Mapping[str, str] = {}
 
 
 class Addition(NamedTuple):
-    """What is to change in the environment of ``inventory``, and the lock of what is to be installed for it.
+    """The changes to the environment of ``inventory``, and the lock of the packages to install.
 
-    ``wanted`` are the requirements, ``around`` what of them and of the lock's requirements is installed: ``name==1.0``.
+    ``wanted`` are the requirements. ``around`` are those packages of the requirements and of the lock's dependencies
+    that are already installed: ``name==1.0``.
     """
 
     inventory: Inventory
     changes: tuple[Change, ...]
     lock: Lock
     notes: tuple[Note, ...]
-    wanted: Given
+    wanted: Requirements
     around: tuple[str, ...]
 
 
-def planned(asked: AddRequest, environ: Mapping[str, str]) -> Addition:
-    """What has to change in the environment.
+def planned(add_request: AddRequest, environ: Mapping[str, str]) -> Addition:
+    """Return the changes to the environment.
 
-    Raises UsageError if it cannot be changed, UnsolvableError where nothing fits it, OutsideError where an index
+    Raises UsageError if the environment cannot be changed, UnsolvableError if nothing fits it, OutsideError if an index
     fails.
     """
-    inventory = _inventory(asked, environ)
+    inventory = _inventory(add_request, environ)
     require_changeable(inventory.executable, environ, is_systems=not inventory.owns_prefix)
-    return _addition(asked, inventory, environ)
+    return _addition(add_request, inventory, environ)
 
 
 def lock_around(
-    asked: AddRequest, recorded: Request, environ: Mapping[str, str]
+    add_request: AddRequest, recorded: Request, environ: Mapping[str, str]
 ) -> tuple[Platform, Lock, tuple[Note, ...]]:
-    """The lock of what the environment lacks; ``recorded`` is the request that it says it was made for.
+    """The lock of the packages that the environment lacks; ``recorded`` is the request to record in it.
 
-    Raises as :func:`planned`; UsageError where the environment has another Python than requested, too.
+    Raises the same errors as :func:`planned`, and UsageError if the environment has another Python than requested.
     """
-    require_wheels(asked.request)
-    inventory = _inventory(asked, environ)
-    python = asked.request.python
+    require_wheels(add_request.request)
+    inventory = _inventory(add_request, environ)
+    python = add_request.request.python
     if python is not None and inventory.python not in python:
-        message = f"{asked.prefix} has Python {inventory.python}, and {asked.request.requester} requires {python}"
+        message = (
+            f"{add_request.prefix} has Python {inventory.python}, and {add_request.request.requester} requires {python}"
+        )
         raise UsageError("contradictory-options", message, hints=(Hint("change one of them"),))
-    found = _addition(asked, inventory, environ)
+    found = _addition(add_request, inventory, environ)
     needs, constraints = found.wanted.as_recorded
     bare, _ = request_without_secrets(recorded)
     made = Made(
         __version__,
-        f"envsolve lock --around {shlex.quote(asked.prefix)}",
+        f"envsolve lock --around {shlex.quote(add_request.prefix)}",
         tuple(dict.fromkeys((*map(str, recorded.frameworks), *needs))),
         exclude_newer=recorded.packages.exclude_newer,
         notes=("without what the environment has that it was made around: install it there, with --no-deps",),
@@ -148,25 +151,27 @@ def lock_around(
     return this_platform(), found.lock._replace(made=made), found.notes
 
 
-def _inventory(asked: AddRequest, environ: Mapping[str, str]) -> Inventory:
-    """What the environment is. Raises UsageError if its Python does not run."""
-    asked.show("querying the environment's Python")
+def _inventory(add_request: AddRequest, environ: Mapping[str, str]) -> Inventory:
+    """The inventory of the environment. Raises UsageError if its Python does not run."""
+    add_request.show("querying the environment's Python")
     with Children() as children:
-        found = find_environment(asked.prefix, None, environ, children)
+        found = find_environment(add_request.prefix, None, environ, children)
     if not found.runs:
         message = f"the Python of {found.inventory.prefix} does not run"
-        hints = (Hint("show the problem and its fix", f"envsolve doctor --prefix {shlex.quote(asked.prefix)}"),)
+        hints = (Hint("show the problem and its fix", f"envsolve doctor --prefix {shlex.quote(add_request.prefix)}"),)
         raise UsageError("python-not-found", message, hints=hints)
     return found.inventory
 
 
-def _addition(asked: AddRequest, inventory: Inventory, environ: Mapping[str, str]) -> Addition:
-    asked.show("package indexes")
-    with start(asked.request, asked.network, environ) as (wanted, where, lines):
+def _addition(add_request: AddRequest, inventory: Inventory, environ: Mapping[str, str]) -> Addition:
+    add_request.show("package indexes")
+    with start(add_request.request, add_request.network, environ) as (wanted, where, connection):
         try:
-            return _Around(asked, inventory, wanted, where, lines, environ).addition()
+            return _Around(add_request, inventory, wanted, where, connection, environ).addition()
         except UnsolvableError as error:
-            error.hints = tuple(it._replace(command=None) for it in error.hints)  # they would write another lock
+            error.hints = tuple(
+                it._replace(command=None) for it in error.hints
+            )  # the commands would write another lock
             raise
 
 
@@ -178,9 +183,9 @@ def install(
     *,
     builds: bool,
 ) -> tuple[Note, ...]:
-    """Install what ``addition`` has, and nothing else; what to note.
+    """Install the packages of ``addition`` and nothing else. Returns notes.
 
-    Where that fails, the error says what state the environment is in.
+    If that fails, the error says in which state the environment is.
     """
     inventory = addition.inventory
     prefix, before = inventory.prefix, _versions(inventory)
@@ -209,10 +214,10 @@ def _versions(inventory: Inventory) -> dict[str, str]:
 
 
 def _by_name(request: Request, installed: Mapping[str, str]) -> Iterator[tuple[Need, str]]:
-    """The frameworks of a request, as packages: one that is installed may be no build that the matrix knows.
+    """The frameworks of a request, as packages: an installed one may be a build that the matrix does not have.
 
-    ``installed`` are the packages that are frameworks. Of those that are not there the package for the CPU is meant
-    where the request says so.
+    ``installed`` are the installed packages of frameworks. For other frameworks this is the CPU package if the request
+    is for the CPU.
     """
     for it in request.frameworks:
         known = FRAMEWORKS.get(it.framework)
@@ -222,14 +227,14 @@ def _by_name(request: Request, installed: Mapping[str, str]) -> Iterator[tuple[N
             yield Need((*there, *of_cpu, *known.wheels)[0], (), str(it.specifier), ""), str(request.requester)
 
 
-def _of_installers(environ: Mapping[str, str]) -> Given:
-    """The constraints that pip and uv are under, as in NVIDIA's images."""
+def _of_installers(environ: Mapping[str, str]) -> Requirements:
+    """The constraints in the settings of pip and uv, as in NVIDIA's images."""
     files = (file for name in ("PIP_CONSTRAINT", "UV_CONSTRAINT") for file in environ.get(name, "").split())
-    return given(RequestedPackages(constraints=tuple(dict.fromkeys(files))))
+    return read_requirements(RequestedPackages(constraints=tuple(dict.fromkeys(files))))
 
 
 def _newest(needs: Iterable[Need], question: Question, indexes: Indexes) -> Iterator[tuple[str, str]]:
-    """The newest version of each package that ``needs`` admit, whatever is installed beside it."""
+    """The newest version of each package that ``needs`` allow, regardless of installed packages."""
     fitting = Fitting(question.wanted)
     specifiers: dict[str, list[str]] = {}
     for need in needs:
@@ -251,53 +256,55 @@ def _solution_of(builds: Mapping[str, Release], request: Request, problem: Probl
 
 
 class _Around:
-    """The search for packages around what is installed."""
+    """The search for packages around the installed ones."""
 
     def __init__(
         self,
-        asked: AddRequest,
+        add_request: AddRequest,
         inventory: Inventory,
-        wanted: Given,
+        wanted: Requirements,
         where: Places,
-        lines: Lines,
+        connection: Connection,
         environ: Mapping[str, str],
     ) -> None:
-        self._asked, self._inventory, self._where, self._lines = asked, inventory, where, lines
+        self._add_request, self._inventory, self._where, self._connection = add_request, inventory, where, connection
         self._platform = this_platform()
         self._interpreter: Interpreter = interpreter_of(inventory, self._platform)
         markers = Markers(self._interpreter.marker_values())
-        self._asked_for = for_target(with_direct(wanted, lines, asked.request.format, markers.holds, {}), markers)
-        self._installed = InstalledPackages(inventory, markers, self._asked_for.addresses)
-        self._wanted = self._asked_for._replace(
-            needs=(*_by_name(asked.request, self._installed.frameworks), *self._asked_for.needs),
-            constraints=(*self._asked_for.constraints, *for_target(_of_installers(environ), markers).constraints),
+        self._requirements = for_target(
+            with_direct(wanted, connection, add_request.request.format, markers.holds, {}), markers
         )
-        self._matrix = asked.matrix
-        self._end = end_of_search(builds=asked.request.packages.allow_builds)
+        self._installed = InstalledPackages(inventory, markers, self._requirements.addresses)
+        self._wanted = self._requirements._replace(
+            needs=(*_by_name(add_request.request, self._installed.frameworks), *self._requirements.needs),
+            constraints=(*self._requirements.constraints, *for_target(_of_installers(environ), markers).constraints),
+        )
+        self._matrix = add_request.matrix
+        self._end = end_of_search(builds=add_request.request.packages.allow_builds)
         self._fixed: frozenset[str] = frozenset()
         self._left_out: set[str] = set()
         self._conda = installed_conda(inventory.prefix).packages if inventory.is_conda else ()
-        held = self._held_stack()
-        self._known = {} if held is None else {name: rows[0] for name, rows in held.releases.items() if rows}
+        stack = self._installed_stack()
+        self._known = {} if stack is None else {name: rows[0] for name, rows in stack.releases.items() if rows}
         self._unknown = [it for it, framework in self._installed.frameworks.items() if framework not in self._known]
         python = ".".join(map(str, self._interpreter.python[:2]))
         frameworks = (FrameworkRequest(name, SpecifierSet(f"=={it.version}")) for name, it in self._known.items())
-        request = asked.request._replace(frameworks=tuple(frameworks), python=SpecifierSet(f"=={python}.*"))
+        request = add_request.request._replace(frameworks=tuple(frameworks), python=SpecifierSet(f"=={python}.*"))
         target = with_frameworks(target_of(request, self._matrix, environ), self._wanted, where)
         there = set(self._installed.frameworks.values()) - self._known.keys()
         named = tuple(it for it in target.problem.frameworks if it.framework not in there)
         self._request, self._problem = target.request, target.problem._replace(frameworks=named)
 
-    def _held_stack(self) -> HeldStack | None:
-        """The frameworks that are installed, as builds of the matrix."""
+    def _installed_stack(self) -> LockedStack | None:
+        """The installed frameworks, as builds of the matrix."""
         packages = (it for it in self._installed.by_name.values() if not it.is_of_conda)
         pins = tuple(Pin(it.name, it.version, (), None) for it in packages)
         return stack_in(Lock(pins, conda=self._conda), PurePath("pylock.toml"), "", self._platform, self._matrix)
 
     def addition(self) -> Addition:
-        """What has to change. Raises UnsolvableError, OutsideError."""
+        """The changes. Raises UnsolvableError, OutsideError."""
         request = self._request
-        audit = WheelAudit(request, lambda: self._lines.wheels, self._asked.packages)
+        audit = WheelAudit(request, lambda: self._connection.wheels, self._add_request.packages)
         joined: list[str] = []
         refused: UnsolvableError | None = None
         while True:
@@ -331,25 +338,25 @@ class _Around:
             *audit.notes(pins),
             *self._not_verified(pins, solution),
             *self._where.notes,
-            *self._lines.notes,
+            *self._connection.notes,
         )
         changes = tuple(Change(it.name, before.get(it.name), it.version) for it in pins)
         bare = tuple(dict.fromkeys(it._replace(command=None) for it in notes))
         needed = {*(need.name for need, _ in self._wanted.needs), *(name for pin in pins for name in pin.requires)}
         around = tuple(f"{it}=={before[it]}" for it in sorted(needed & self._fixed))
-        return Addition(self._inventory, changes, self._lock(pins), bare, self._asked_for, around)
+        return Addition(self._inventory, changes, self._lock(pins), bare, self._requirements, around)
 
     def _lock(self, pins: tuple[Pin, ...]) -> Lock:
         where = self._where
         return wheels_lock(pins, self._interpreter, where.default_shown, default_is_plain=where.is_plain)
 
     def _new_builds(self, solution: Solution | None) -> set[str]:
-        """The builds of frameworks that are not installed: others of them may go with what is."""
+        """The builds of frameworks that are not installed; other builds of these may fit the installed packages."""
         releases = (it.release for it in (solution.choices if solution is not None else ()))
         return {it.label for it in releases if it.framework not in self._known}
 
     def _stack(self, joined: list[str]) -> Solution | None:
-        """The frameworks with those that are to be added, as builds for this machine; None if that is not known.
+        """The frameworks, including new ones, as builds for this machine; None if unknown.
 
         Raises UnsolvableError if a requested framework has no build for it.
         """
@@ -380,7 +387,7 @@ class _Around:
         return table._replace(releases=tuple(it for it in table.releases if it.label not in self._left_out))
 
     def _found(self, solution: Solution | None) -> Found:
-        """Every package to install, and those that were in the way; the rest stays. Raises UnsolvableError."""
+        """All packages to install or change; others stay. Raises UnsolvableError."""
         self._fixed = frozenset(self._installed.by_name)
         while True:
             try:
@@ -396,28 +403,33 @@ class _Around:
                 self._fixed -= loose
 
     def _found_around(self, solution: Solution | None) -> Found:
-        packages, wanted, installed, fixed = self._asked.request.packages, self._wanted, self._installed, self._fixed
+        packages, wanted, installed, fixed = (
+            self._add_request.request.packages,
+            self._wanted,
+            self._installed,
+            self._fixed,
+        )
         limits = limits_around(solution, wanted, self._matrix, fixed)
         question = question_around(solution, wanted, self._interpreter, packages, self._matrix, limits)
-        roots = (it for it in question.roots if it[1] != THE_STACK or it[0].name not in fixed)
+        needs = (it for it in question.roots if it[1] != THE_STACK or it[0].name not in fixed)
         builds = {name: FRAMEWORK_OF_WHEEL[name] for name in installed.by_name if name in FRAMEWORK_OF_WHEEL}
         question = question._replace(
-            roots=(*roots, *installed.asked(fixed), *self._of_builds(fixed)),
+            roots=(*needs, *installed.requirements_of(fixed), *self._of_builds(fixed)),
             limits=lambda name: () if name in fixed else limits(name),
             locked={
-                **self._asked.held,
+                **self._add_request.existing,
                 **{name: it.version for name, it in installed.by_name.items() if name not in fixed},
             },
             present={**present_projects(self._conda), **installed.present(fixed)},
             judge=required_by_builds(self._matrix, self._platform, (), builds),
             virtual=(),
         )
-        indexes = indexes_for(solution, wanted, packages, self._where, self._lines)
+        indexes = indexes_for(solution, wanted, packages, self._where, self._connection)
         question = question._replace(newest=dict(_newest([it for it, _ in wanted.needs], question, indexes)))
-        return found_for(question, indexes, self._end, self._asked.packages)
+        return found_for(question, indexes, self._end, self._add_request.packages)
 
     def _of_builds(self, fixed: Collection[str]) -> Iterator[tuple[Need, str]]:
-        """What the installed frameworks break without, and their metadata do not say, of packages that may change."""
+        """Requirements of the installed frameworks on packages that may change, beyond their metadata."""
         facts_of = partial(self._matrix.build_facts, platform=self._platform)
         installed = self._installed.by_name
         for build in (it for it in self._known.values() if it.source.is_wheel and it.package in installed):
@@ -426,7 +438,7 @@ class _Around:
                     yield need, f"the installed {installed[build.package].label}"
 
     def _held_back(self, found: Found) -> Iterator[Note]:
-        """The requested packages that are not their newest version because of what is installed."""
+        """The requested packages that are not at their newest version because of installed packages."""
         because = {it.name: it.because for it in found.pins}
         for it in found.behind:
             reasons = tuple(dict.fromkeys((*it.limited_by, *because[it.name])))[:_FEW]
@@ -436,7 +448,7 @@ class _Around:
             yield note.about(name=it.name, version=it.version, newest=it.newest)
 
     def _not_verified(self, pins: Iterable[Pin], solution: Solution | None) -> Iterator[Note]:
-        """What has CUDA code among ``pins``, where nothing says for which CUDA and GPU it has to be."""
+        """Packages of ``pins`` with CUDA code if nothing says which CUDA and GPU it must support."""
         names = [
             it.name
             for it in pins

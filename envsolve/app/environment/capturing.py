@@ -1,7 +1,7 @@
-"""The use case of capturing: what is installed in an environment that works becomes a lock.
+"""Capture a lock of the packages that are installed in a working environment.
 
-The environment is examined first, as what is broken would be broken again wherever the lock is installed. Nothing is
-solved and nothing is guessed: what no lock can hold is named.
+The environment is examined first, as the lock would reproduce its errors. Nothing is solved and nothing is guessed;
+packages that no lock can contain are reported.
 """
 
 from __future__ import annotations
@@ -54,10 +54,10 @@ _FEW = 20
 
 
 class CaptureRequest(NamedTuple):
-    """The environment that is meant, None standing for the active one, and what is to become of it.
+    """The environment to capture, None for the active one, and how.
 
-    ``format_name`` is None for the one that the kind of the environment has. ``allow_missing`` leaves out what no lock
-    can hold, ``force`` captures an environment with errors. ``validate`` has it proven by running kernels first.
+    ``format_name`` is None for the default of the kind of environment. ``allow_missing`` leaves out packages that no
+    lock can contain; ``force`` captures an environment with errors. ``validate`` runs kernels in it first.
     """
 
     progress: Progress
@@ -72,9 +72,9 @@ class CaptureRequest(NamedTuple):
 
 
 class _Environment(NamedTuple):
-    """What was found: the conda packages, the wheels, and the Python and system they are for, None without wheels.
+    """The conda packages, the wheels, and the Python and system of the wheels, None without any.
 
-    ``requires`` says of each wheel which of the others it requires.
+    ``requires`` lists for each wheel the other ones that it requires.
     """
 
     inventory: Inventory
@@ -85,29 +85,29 @@ class _Environment(NamedTuple):
     interpreter: Interpreter | None
 
 
-def capture(asked: CaptureRequest, environ: Mapping[str, str]) -> Exported:
-    """The lock of what is installed.
+def capture(request: CaptureRequest, environ: Mapping[str, str]) -> Exported:
+    """Return the lock of the installed packages.
 
-    Raises UsageError if the environment cannot be made out or the format is one of another kind, UnsolvableError
-    ``environment-unsound`` and ``packages-not-captured``, OutsideError where an index fails.
+    Raises UsageError if the environment cannot be read or the format is for another kind; UnsolvableError
+    ``environment-unsound`` and ``packages-not-captured``; OutsideError if an index fails.
     """
-    matrix = Matrix(asked.matrix_directory)
+    matrix = Matrix(request.matrix_directory)
     try:
-        asked.progress.show("querying the environment's Python")
+        request.progress.show("querying the environment's Python")
         host = detect(thorough=False, environ=environ, pci_table=matrix.gpu_of_pci_id)
         with Children() as children:
-            found = find_environment(asked.prefix, asked.python, environ, children)
-        if asked.format_name == constraints_txt.FORMAT:
+            found = find_environment(request.prefix, request.python, environ, children)
+        if request.format_name == constraints_txt.FORMAT:
             return _constraints(found.inventory, host)
-        problems = _problems(asked, found, host, matrix, environ)
-        if problems and not asked.force:
-            raise _unsound(asked, found.inventory, problems)
+        problems = _problems(request, found, host, matrix, environ)
+        if problems and not request.force:
+            raise _unsound(request, found.inventory, problems)
         environment = _looked_at(found, host)
-        format_name = _format(asked, environment)
-        asked.progress.show("package indexes")
-        text, notes = _written(asked, environment, format_name, matrix, environ)
+        format_name = _format(request, environment)
+        request.progress.show("package indexes")
+        text, notes = _written(request, environment, format_name, matrix, environ)
     finally:
-        asked.progress.clear()
+        request.progress.clear()
     if problems:
         broken = f"the environment has errors that the lock will reproduce: {'; '.join(problems[:_FEW])}"
         notes = (Note("environment-unsound", broken), *notes)
@@ -115,29 +115,29 @@ def capture(asked: CaptureRequest, environ: Mapping[str, str]) -> Exported:
 
 
 def _constraints(inventory: Inventory, host: Host) -> Exported:
-    """The versions of all that is installed, whether a lock could hold it or not: no index is queried."""
+    """The versions of all installed packages, even of those that no lock can contain. Queries no index."""
     packages = Packages(inventory.search_path).by_name.values()
     lines = [f"{it.name}=={it.version}" for it in packages if it.described and it.name not in TOOLS]
     return Exported(((host.platform.value, constraints_txt.write(lines, str(inventory.prefix))),))
 
 
 def _problems(
-    asked: CaptureRequest, found: FoundEnvironment, host: Host, matrix: Matrix, environ: Mapping[str, str]
+    capture_request: CaptureRequest, found: FoundEnvironment, host: Host, matrix: Matrix, environ: Mapping[str, str]
 ) -> list[str]:
-    """What is wrong with the environment, a line each: from its files and, where it is requested, from running it."""
-    asked.progress.show(f"activating {found.inventory.prefix}")
+    """The errors of the environment, one per line: from its files and, if requested, from running it."""
+    capture_request.progress.show(f"activating {found.inventory.prefix}")
     activation = activated(environ, found.inventory)
-    asked.progress.show("the environment")
+    capture_request.progress.show("the environment")
     report = examine_environment(
         found.inventory, host, activation.environ, platform=host.platform, matrix=matrix, shell=environ
     )
     findings: Sequence[Finding] = (*found.findings, *activation.findings, *report.findings)
     problems = [it.title for it in findings if it.severity is Severity.ERROR]
-    if asked.validate and found.runs:
+    if capture_request.validate and found.runs:
         from envsolve.app.environment.validating import ValidateRequest, validation_of
 
-        python, directory = str(found.inventory.executable), asked.matrix_directory
-        request = ValidateRequest(asked.progress, python=python, device="here", matrix_directory=directory)
+        python, directory = str(found.inventory.executable), capture_request.matrix_directory
+        request = ValidateRequest(capture_request.progress, python=python, device="here", matrix_directory=directory)
         validation = validation_of(request, environ)
         if not validation.report.is_unbroken:
             problems += [it.title for it in validation.report.findings if it.severity is Severity.ERROR]
@@ -145,8 +145,8 @@ def _problems(
     return list(dict.fromkeys(problems))
 
 
-def _unsound(asked: CaptureRequest, inventory: Inventory, problems: Sequence[str]) -> UnsolvableError:
-    named_by = shlex.join(_named(asked) or ["--prefix", str(inventory.prefix)])
+def _unsound(request: CaptureRequest, inventory: Inventory, problems: Sequence[str]) -> UnsolvableError:
+    named_by = shlex.join(_named(request) or ["--prefix", str(inventory.prefix)])
     return UnsolvableError(
         "environment-unsound",
         f"{inventory.prefix} has errors that a lock would reproduce",
@@ -185,7 +185,7 @@ def _below(folder: Path, prefix: Path) -> str:
 
 
 def interpreter_of(inventory: Inventory, platform: Platform) -> Interpreter:
-    """The Python of the environment. Raises UnsolvableError for one that takes other wheels than CPython does."""
+    """The Python of the environment. Raises UnsolvableError for an implementation other than CPython."""
     if not inventory.takes_usual_wheels:
         message = f"wheels are looked up for 64-bit CPython only, and {inventory.executable} is not that"
         hints = (Hint("list the installed packages with that Python", "python -m pip freeze"),)
@@ -194,10 +194,10 @@ def interpreter_of(inventory: Inventory, platform: Platform) -> Interpreter:
     return Interpreter((major, minor, patch), platform, this_glibc())
 
 
-def _format(asked: CaptureRequest, environment: _Environment) -> str:
-    """The format that is wanted. Raises UsageError if the environment is of another kind."""
+def _format(request: CaptureRequest, environment: _Environment) -> str:
+    """The requested format. Raises UsageError if it is for another kind of environment."""
     prefix, is_conda = environment.inventory.prefix, environment.inventory.is_conda
-    name = asked.format_name or ("conda-lock" if is_conda else "requirements")
+    name = request.format_name or ("conda-lock" if is_conda else "requirements")
     if name in CONDA_FORMATS and not is_conda:
         raise UsageError(
             "nothing-to-capture",
@@ -216,20 +216,20 @@ def _format(asked: CaptureRequest, environment: _Environment) -> str:
 
 
 def _written(
-    asked: CaptureRequest, environment: _Environment, format_name: str, matrix: Matrix, environ: Mapping[str, str]
+    request: CaptureRequest, environment: _Environment, format_name: str, matrix: Matrix, environ: Mapping[str, str]
 ) -> tuple[str, tuple[Note, ...]]:
-    command = _command(asked, format_name)
+    command = _command(request, format_name)
     interpreter = environment.interpreter
     if interpreter is None:
-        _require_complete(asked, environment.conda.missing)
+        _require_complete(request, environment.conda.missing)
         virtual = _virtual_packages(environment.host, matrix, environ)
         lock = _conda_lock(environment, InstalledWheels((), (), ()), None, command, virtual)
         return _conda_text(lock, format_name), ()
-    with exact_files(asked.asking, named(environment.wheels), environ, interpreter=interpreter) as files:
+    with exact_files(request.asking, named(environment.wheels), environ, interpreter=interpreter) as files:
         wheels = wheels_of(environment.wheels, environment.requires, files)
     conda_missing = environment.conda.missing if format_name in CONDA_FORMATS else ()
     missing = (*conda_missing, *wheels.missing)
-    _require_complete(asked, missing)
+    _require_complete(request, missing)
     notes = (*_notes(environment, wheels, missing), *files.notes)
     if format_name in CONDA_FORMATS:
         virtual = _virtual_packages(environment.host, matrix, environ)
@@ -242,10 +242,10 @@ def _written(
     return write_python_lock(lock._replace(made=made), format_name), notes
 
 
-def _require_complete(asked: CaptureRequest, missing: Sequence[Missing]) -> None:
-    if not missing or asked.allow_missing:
+def _require_complete(request: CaptureRequest, missing: Sequence[Missing]) -> None:
+    if not missing or request.allow_missing:
         return
-    again = shlex.join(["envsolve", "capture", *_named(asked), "--allow-missing"])
+    again = shlex.join(["envsolve", "capture", *_named(request), "--allow-missing"])
     hints = [Hint("leave them out; a note will list them", again)]
     unfit = {it.unfit for it in missing}
     if Unfit.NO_FILE in unfit:
@@ -280,12 +280,12 @@ def _conda_lock(
     virtual: tuple[VirtualPackage, ...],
 ) -> Lock:
     packages = environment.conda.packages
-    asked = (
+    request = (
         *(RequestedSpec(spec) for spec in environment.conda.requested),
         *(RequestedSpec(spec, by_pip=True) for spec in wheels.requested),
     )
-    return conda_lock(packages, wheels.pins, environment.host.platform, virtual, asked)._replace(
-        made=Made(__version__, command, tuple(it.spec for it in asked)),
+    return conda_lock(packages, wheels.pins, environment.host.platform, virtual, request)._replace(
+        made=Made(__version__, command, tuple(it.spec for it in request)),
         default_index="" if files is None else files.where.default_shown,
         default_is_plain=files is None or files.where.is_plain,
         channels=channels_of(packages),
@@ -298,7 +298,7 @@ def _conda_text(lock: Lock, format_name: str) -> str:
 
 
 def _virtual_packages(host: Host, matrix: Matrix, environ: Mapping[str, str]) -> tuple[VirtualPackage, ...]:
-    """Those of this machine, on which the packages are installed."""
+    """The virtual packages of this machine, on which the packages are installed."""
     target = target_of(Request((), gpus=("none",), platforms=(host.platform,)), matrix, environ)
     found = virtual_packages(target.problem, None, target.hosts, matrix.cuda, environ)
     if host.glibc is not None:
@@ -307,16 +307,16 @@ def _virtual_packages(host: Host, matrix: Matrix, environ: Mapping[str, str]) ->
     return tuple(sorted((*found, *cuda)))
 
 
-def _named(asked: CaptureRequest) -> list[str]:
-    if asked.prefix is not None:
-        return ["--prefix", asked.prefix]
-    return [] if asked.python is None else ["--python", asked.python]
+def _named(request: CaptureRequest) -> list[str]:
+    if request.prefix is not None:
+        return ["--prefix", request.prefix]
+    return [] if request.python is None else ["--python", request.python]
 
 
-def _command(asked: CaptureRequest, format_name: str) -> str:
-    """The command that captures the same again, without logins."""
-    asking = asked.asking
-    words = ["envsolve", "capture", *_named(asked), "--format", format_name]
+def _command(request: CaptureRequest, format_name: str) -> str:
+    """The command that captures the environment again, without logins."""
+    asking = request.asking
+    words = ["envsolve", "capture", *_named(request), "--format", format_name]
     for option, urls in (
         ("--extra-index-url", asking.extra_index_urls),
         ("--index-url", (asking.index_url,)),
@@ -324,6 +324,6 @@ def _command(asked: CaptureRequest, format_name: str) -> str:
     ):
         words += [word for url in urls if url is not None for word in (option, without_secrets(url))]
     words += ["--allow-builds"] if asking.allow_builds else []
-    words += ["--allow-missing"] if asked.allow_missing else []
-    words += ["--force"] if asked.force else []
+    words += ["--allow-missing"] if request.allow_missing else []
+    words += ["--force"] if request.force else []
     return shlex.join(words)

@@ -1,9 +1,9 @@
-"""From a lock to an environment in its place: whole, or as if nothing had happened.
+"""Create an environment from a lock: completely, or not at all.
 
-A record that says ``unfinished`` is written first and the finished one last. Whatever fails between, an interrupt too,
-is cleared away, and after a kill the next command on that place does so. What was fetched is kept by rattler and uv, so
-that to begin again costs no second download; a tree in which a linker was killed is not gone on with, as nothing tells
-which of its packages are whole.
+A record that says ``unfinished`` is written first, the finished one last. After an error or an interrupt, the directory
+is cleared; after a kill, the next command for that directory clears it. Downloads are cached by rattler and uv, so that
+starting again downloads nothing twice. An interrupted installation is not continued, as nothing says which of its
+packages are complete.
 """
 
 from __future__ import annotations
@@ -37,24 +37,24 @@ from envsolve.model.note import Note
 
 _FEW = 3
 _LARGE = 1.0
-"""Gigabytes from which on a note announces a download."""
+"""A note announces downloads of at least this many gigabytes."""
 
 
 class Outcome(StrEnum):
-    """What became of the place."""
+    """What was done."""
 
     MADE = "made"
     CHANGED = "changed"
     WOULD_CHANGE = "would-change"
-    """Only what would change was wanted."""
+    """The user only wanted to see the changes."""
     UP_TO_DATE = "up-to-date"
 
 
 class Created(NamedTuple):
-    """The environment: where it is, its interpreter if it has one, notes, and what changed in one that was there.
+    """The environment: its directory, its interpreter if it has one, notes, and changes to an existing one.
 
-    ``passed`` says whether its last validation passed, None if there was none since it changed. ``stack`` is that of
-    its lock.
+    ``passed`` says whether its last validation passed; None if there was none since the last change. ``stack`` is the
+    stack of its lock.
     """
 
     prefix: Path
@@ -67,63 +67,64 @@ class Created(NamedTuple):
     stack: Stack | None = None
 
 
-def create(asked: CreateRequest, matrix: Matrix, environ: Mapping[str, str], progress: Progress) -> Created:
-    """Make the environment.
+def create(request: CreateRequest, matrix: Matrix, environ: Mapping[str, str], progress: Progress) -> Created:
+    """Create the environment.
 
-    Raises UsageError for a place or a lock that will not do, OutsideError where something cannot be fetched, written or
-    run, UnsolvableError for an exact environment.yml whose builds the channels have not. Nothing is left then.
+    Raises UsageError if the directory or the lock cannot be used; OutsideError if something cannot be fetched, written
+    or run; UnsolvableError if the channels lack builds of an exact environment.yml. After an error nothing is left
+    behind.
     """
-    place_of(asked.prefix)
+    place_of(request.prefix)
     platform = this_platform()
-    plan = _plan(asked, platform, matrix, environ)
+    plan = _plan(request, platform, matrix, environ)
     windows = platform.is_windows
-    place = place_of(asked.prefix)
+    place = place_of(request.prefix)
     prefix = place.path
-    if asked.dry_run:
-        return _would_be_created(asked, plan, place, environ)
+    if request.dry_run:
+        return _would_be_created(request, plan, place, environ)
     with claimed(prefix):
-        place_of(asked.prefix)  # whose it is may have changed since
+        place_of(request.prefix)  # the owner may have changed since
         settle(prefix)
-        place = place_of(asked.prefix)
+        place = place_of(request.prefix)
         python = plan.kind.interpreter(prefix, windows=windows) if plan.has_python else None
         if place.record is None or not place.record.is_of(plan):
             for it in _beforehand(plan, matrix, environ):
-                asked.tell(it)
+                request.tell(it)
         if place.record is not None and place.record.state is not State.UNFINISHED:
-            if asked.changes and python is not None and can_change(place, plan, python, environ):
-                found, notes = change(asked, plan, place, matrix, environ, progress)
+            if request.changes and python is not None and can_change(place, plan, python, environ):
+                found, notes = change(request, plan, place, matrix, environ, progress)
                 outcome = Outcome.CHANGED if found else Outcome.UP_TO_DATE
                 passed = None if found else place.record.passed
                 return Created(
                     prefix, plan.kind, python, outcome, (*plan.notes, *notes), found, passed, plan.lock.stack
                 )
-            if not asked.force and not asked.changes and place.record.is_of(plan):
+            if not request.force and not request.changes and place.record.is_of(plan):
                 progress(f"querying {python}")
                 _require_whole(place, python, environ)
                 return Created(prefix, plan.kind, python, Outcome.UP_TO_DATE, plan.notes, stack=plan.lock.stack)
-            _require_force(asked, place, plan)
+            _require_force(request, place, plan)
             _set_aside(prefix)
-        notes = _make_or_clear(asked, plan, prefix, matrix, environ, progress)
+        notes = _make_or_clear(request, plan, prefix, matrix, environ, progress)
     return Created(prefix, plan.kind, python, Outcome.MADE, (*plan.notes, *notes), stack=plan.lock.stack)
 
 
-def _would_be_created(asked: CreateRequest, plan: Plan, place: Place, environ: Mapping[str, str]) -> Created:
-    """What :func:`create` would do at ``place``. Raises as it does where that needs --force."""
+def _would_be_created(request: CreateRequest, plan: Plan, place: Place, environ: Mapping[str, str]) -> Created:
+    """What :func:`create` would do at ``place``. Raises the same error if that needs --force."""
     prefix, record = place
     python = plan.kind.interpreter(prefix, windows=this_platform().is_windows) if plan.has_python else None
     changes = would_change(plan, prefix)
     if record is not None and record.state is not State.UNFINISHED:
-        if asked.changes and python is not None and can_change(place, plan, python, environ):
+        if request.changes and python is not None and can_change(place, plan, python, environ):
             outcome = Outcome.WOULD_CHANGE if changes else Outcome.UP_TO_DATE
             return Created(prefix, plan.kind, python, outcome, plan.notes, changes)
-        if not asked.force and not asked.changes and record.is_of(plan):
+        if not request.force and not request.changes and record.is_of(plan):
             return Created(prefix, plan.kind, python, Outcome.UP_TO_DATE, plan.notes)
-        _require_force(asked, place, plan)
+        _require_force(request, place, plan)
     return Created(prefix, plan.kind, None, Outcome.WOULD_CHANGE, plan.notes, changes)
 
 
 def _beforehand(plan: Plan, matrix: Matrix, environ: Mapping[str, str]) -> Iterator[Note]:
-    """What to know before a large download, and where the environment is for GPUs and this machine has none."""
+    """Notes on a large download, and on an environment for GPUs on a machine without one."""
     sizes = [pin.files[0].size or 0 for pin in plan.lock.pins if pin.files] + [it.size or 0 for it in plan.lock.conda]
     size = sum(sizes) / 1e9
     much = f"up to {size:.1f} GB are downloaded" if size >= _LARGE else ""
@@ -141,20 +142,20 @@ def _beforehand(plan: Plan, matrix: Matrix, environ: Mapping[str, str]) -> Itera
 
 
 def require_usable(prefix: str) -> None:
-    """Raise UsageError if no environment can be made there, before any other work."""
+    """Raise UsageError, before any other work, if no environment can be created at ``prefix``."""
     place_of(prefix)
 
 
-def _plan(asked: CreateRequest, platform: Platform, matrix: Matrix, environ: Mapping[str, str]) -> Plan:
-    path = asked.lock
-    if asked.text is None:
+def _plan(request: CreateRequest, platform: Platform, matrix: Matrix, environ: Mapping[str, str]) -> Plan:
+    path = request.lock
+    if request.text is None:
         _require_file(path)
-    plan = plan_of(path, platform, asked.python, asked.text)
+    plan = plan_of(path, platform, request.python, request.text)
     if any(not package.url for package in plan.lock.conda):
         from envsolve.app.environment.exact_plan import with_addresses
 
-        plan = with_addresses(path, plan, platform, matrix, asked.session, environ)
-    if plan.kind is Kind.CONDA and asked.python is not None:
+        plan = with_addresses(path, plan, platform, matrix, request.session, environ)
+    if plan.kind is Kind.CONDA and request.python is not None:
         hint = Hint("omit --python, or make a lock for that Python")
         message = "--python is for venvs, and this lock includes its own Python"
         raise UsageError("contradictory-options", message, hints=(hint,))
@@ -169,21 +170,21 @@ def _plan(asked: CreateRequest, platform: Platform, matrix: Matrix, environ: Map
         )
     if plan.lock.pins and plan.lock_name != "pylock.toml":
         refuse_variables(path, plan.text)
-    if not asked.builds:
+    if not request.builds:
         refuse_builds(path, plan.lock)
     return plan
 
 
 def _require_file(lock: Path) -> None:
-    """Raise UsageError for a pipe or the like: a lock is read more than once, and a pipe is empty then."""
+    """Raise UsageError for a pipe or another special file: a lock is read more than once, and a pipe only once."""
     if lock.exists() and not lock.is_file() and not lock.is_dir():
         hint = Hint("write it to a file first")
         message = f"cannot read {lock}: it is a pipe or a device, not a file"
         raise UsageError("lock-unreadable", message, hints=(hint,))
 
 
-def _require_force(asked: CreateRequest, place: Place, plan: Plan) -> None:
-    if asked.force or asked.changes:
+def _require_force(request: CreateRequest, place: Place, plan: Plan) -> None:
+    if request.force or request.changes:
         return
     record = place.record
     assert record is not None
@@ -192,9 +193,9 @@ def _require_force(asked: CreateRequest, place: Place, plan: Plan) -> None:
         message = f"{place.path} is between two locks: envsolve sync did not finish"
         raise UsageError("prefix-in-use", message, hints=hints)
     made_of = "another lock"
-    if asked.text is None and record.lock_path == str(asked.lock.absolute()):
+    if request.text is None and record.lock_path == str(request.lock.absolute()):
         is_same = record.lock_sha256 == record_of(plan, "", State.FINISHED).lock_sha256
-        made_of = f"{asked.lock} for another Python" if is_same else f"an earlier version of {asked.lock}"
+        made_of = f"{request.lock} for another Python" if is_same else f"an earlier version of {request.lock}"
     raise UsageError(
         "prefix-in-use",
         f"{place.path} is an environment made from {made_of}",
@@ -216,7 +217,7 @@ def _require_whole(place: Place, python: Path | None, environ: Mapping[str, str]
 
 
 def _set_aside(prefix: Path) -> None:
-    """Move the old environment aside, or leave it where it is."""
+    """Move the old environment aside, or leave it in place."""
     try:
         set_aside(prefix)
     except BaseException:
@@ -225,19 +226,19 @@ def _set_aside(prefix: Path) -> None:
 
 
 def _make_or_clear(
-    asked: CreateRequest, plan: Plan, prefix: Path, matrix: Matrix, environ: Mapping[str, str], progress: Progress
+    request: CreateRequest, plan: Plan, prefix: Path, matrix: Matrix, environ: Mapping[str, str], progress: Progress
 ) -> tuple[Note, ...]:
-    record = record_of(plan, asked.request, State.UNFINISHED, prefix)
+    record = record_of(plan, request.command, State.UNFINISHED, prefix)
     clear_remains(prefix)
     try:
         with claiming(prefix):
             write_record(prefix, record)
-            notes = make(asked, plan, prefix, matrix, environ, progress)
+            notes = make(request, plan, prefix, matrix, environ, progress)
             write_lock(prefix, plan)
             list_own_files(prefix)
             write_record(prefix, record._replace(state=State.FINISHED))
     except BaseException:
-        if not asked.keep:
+        if not request.keep:
             _put_back(prefix, progress)
         raise
     settle(prefix)
@@ -245,11 +246,11 @@ def _make_or_clear(
 
 
 def _put_back(prefix: Path, progress: Progress) -> None:
-    """Leave the place as it was. Where that fails, the record says that it is unfinished, and the next command does."""
+    """Restore the old environment. If that fails, the record says ``unfinished``, and the next command restores it."""
     with suppress(OSError, UsageError):
         record = read_record(prefix)
         if record is not None and record.state is State.FINISHED:
-            return  # an interrupt came when all was done
+            return  # an interrupt after everything was done
         progress("cleaning up")
         clear(prefix)
         settle(prefix)
@@ -258,11 +259,11 @@ def _put_back(prefix: Path, progress: Progress) -> None:
 
 
 def absolute_prefix(prefix: str) -> str:
-    """The place that a user names as it stands in a record. Raises UsageError for one that will not do."""
+    """The absolute path of a prefix, as records have it. Raises UsageError if it cannot be used."""
     return str(place_of(prefix).path)
 
 
 def command_with_prefix(prefix: str, command: str) -> str:
-    """The command that creates at ``prefix`` what ``command``, a request, solves."""
+    """The command that creates at ``prefix`` the solution of ``command``, a request."""
     words = shlex.split(command)
     return shlex.join([words[0], "create", absolute_prefix(prefix), *words[1:]])

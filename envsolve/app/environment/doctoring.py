@@ -1,6 +1,7 @@
-"""The use case of the doctor: look at this machine and an environment, say what breaks GPU stacks and what fixes it.
+"""The doctor: examines this machine and an environment, and reports what breaks GPU stacks and how to fix it.
 
-Nothing is written, no framework is imported, and every part has its time: a driver that hangs must not hang the doctor.
+Nothing is written and no framework is imported. Each part has a timeout, so that a hanging driver does not make the
+doctor hang.
 """
 
 from __future__ import annotations
@@ -34,18 +35,18 @@ from envsolve.validation.activation import Activation, activated
 from envsolve.validation.child import Children
 
 PROBE_SECONDS = "2"
-"""How long each slow source of the detection may take, unless ENVSOLVE_PROBE_TIMEOUT says more."""
+"""The timeout in seconds of each slow source of detection, unless ENVSOLVE_PROBE_TIMEOUT is set."""
 INVENTORY_SECONDS = 4.0
-"""How long the environment's Python may take to list it; then its files are read instead."""
+"""The timeout in seconds for the environment's Python to list its packages; after that its files are read instead."""
 WALK_SECONDS = 2.0
-"""How long directories of the machine are walked."""
+"""The time limit in seconds for searching directories of the machine."""
 
 
 _HERE = "this machine"
 
 
 class DoctorRequest(NamedTuple):
-    """What is to be looked at; None stands for the active environment."""
+    """What to examine; None stands for the active environment."""
 
     progress: Progress
     prefix: str | None = None
@@ -54,11 +55,11 @@ class DoctorRequest(NamedTuple):
 
 
 class Looked(NamedTuple):
-    """The environment that was looked at: its Python, the command that proves it, and where facts on it come from.
+    """The examined environment: its Python, the command that validates it, and the sources of facts about it.
 
-    ``proof`` is None if its Python does not run, and nothing can be proven. ``plan`` is the command that plans a
-    fixed one, ``is_conda`` says whether conda packages are in it. ``variables`` are those that matter,
-    each with who set it.
+    ``proof`` is None if its Python does not run, so that nothing can be validated. ``plan`` is the command that plans a
+    fixed environment; ``is_conda`` says whether it has conda packages. ``variables`` are the relevant ones, each with
+    its source.
     """
 
     python: str
@@ -71,7 +72,7 @@ class Looked(NamedTuple):
 
 
 class Diagnosed(NamedTuple):
-    """What was found, the gravest first, and what was looked at."""
+    """The findings, the worst first, and what was examined."""
 
     host: Host
     findings: tuple[Finding, ...]
@@ -82,10 +83,10 @@ class Diagnosed(NamedTuple):
     scene: Scene
     notes: tuple[Note, ...] = ()
     checks: tuple[tuple[str, tuple[str, ...]], ...] = ()
-    """What was checked, in words, each with the ids of what it found."""
+    """The checks in words, each with the ids of its findings."""
 
     def by_check(self) -> list[tuple[str, tuple[Finding, ...]]]:
-        """What was checked, with its findings, each finding once; the last is whatever no check found by itself."""
+        """The checks with their findings, each finding once. The last entry has findings that belong to no check."""
         left = list(self.findings)
         found = []
         for name, ids in self.checks:
@@ -95,31 +96,31 @@ class Diagnosed(NamedTuple):
 
     @property
     def result(self) -> Diagnosis:
-        """What is found, without how."""
+        """The findings without details on how they were found."""
         return Diagnosis(self.host, self.findings, self.inventory, self.frameworks, self.notes)
 
     @property
     def ok(self) -> bool:
-        """Whether nothing is broken: warnings and hints are no errors."""
+        """Whether nothing is broken; warnings and hints are not errors."""
         return self.result.ok
 
 
-def diagnose(asked: DoctorRequest, environ: Mapping[str, str]) -> Diagnosed:
-    """Examine the machine and the environment that is meant.
+def diagnose(request: DoctorRequest, environ: Mapping[str, str]) -> Diagnosed:
+    """Examine the machine and an environment.
 
-    Raises UsageError if the environment that is named is none.
+    Raises UsageError if the given environment does not exist.
     """
-    matrix = Matrix(asked.matrix_directory)
+    matrix = Matrix(request.matrix_directory)
     try:
-        asked.progress.show("the machine")
+        request.progress.show("the machine")
         host = _host(matrix, environ)
         surroundings = Surroundings(Machine(host.platform, environ), host, limits=Limits(seconds=WALK_SECONDS))
         machine = examine_machine(surroundings, matrix)
-        asked.progress.show("querying the environment's Python")
-        found, environment, activation = _environment(asked, environ, host, matrix)
+        request.progress.show("querying the environment's Python")
+        found, environment, activation = _environment(request, environ, host, matrix)
     finally:
-        asked.progress.clear()
-    of_locks = () if asked.prefix or asked.python else tuple(map(printable, _locks_here(host, matrix, environ)))
+        request.progress.clear()
+    of_locks = () if request.prefix or request.python else tuple(map(printable, _locks_here(host, matrix, environ)))
     of_environment = (*found.findings, *map(printable, activation.findings), *environment.findings)
     in_order = nearest_the_cause((*machine.findings, *of_environment, *of_locks))
     findings = tuple(map(_without_secrets, in_order))
@@ -136,7 +137,7 @@ def diagnose(asked: DoctorRequest, environ: Mapping[str, str]) -> Diagnosed:
 
 
 def _locks_here(host: Host, matrix: Matrix, environ: Mapping[str, str]) -> Iterator[Finding]:
-    """The findings about locks of other tools in this directory that do not run on this machine.
+    """Findings about locks of other tools in this directory that do not run on this machine.
 
     These locks do not record what they need. ``envsolve status`` reports the same, and what is unknown.
     """
@@ -164,20 +165,20 @@ def _locks_here(host: Host, matrix: Matrix, environ: Mapping[str, str]) -> Itera
 
 
 def _host(matrix: Matrix, environ: Mapping[str, str]) -> Host:
-    """Ask this machine what it is, thoroughly and not for long."""
+    """Detect this machine thoroughly, but with short timeouts."""
     from envsolve.host.detection import detect
 
     return detect(thorough=True, environ={TIMEOUT_VARIABLE: PROBE_SECONDS, **environ}, pci_table=matrix.gpu_of_pci_id)
 
 
 def _environment(
-    asked: DoctorRequest, environ: Mapping[str, str], host: Host, matrix: Matrix
+    request: DoctorRequest, environ: Mapping[str, str], host: Host, matrix: Matrix
 ) -> tuple[FoundEnvironment, EnvironmentReport, Activation]:
     with Children() as children:
-        found = find_environment(asked.prefix, asked.python, environ, children, timeout=INVENTORY_SECONDS)
-    asked.progress.show(f"activating {found.inventory.prefix}")
+        found = find_environment(request.prefix, request.python, environ, children, timeout=INVENTORY_SECONDS)
+    request.progress.show(f"activating {found.inventory.prefix}")
     activation = activated(environ, found.inventory)
-    asked.progress.show("the environment")
+    request.progress.show("the environment")
     report = examine_environment(
         found.inventory,
         host,
@@ -209,7 +210,7 @@ def _looked(
 
 
 def _inventory(machine: MachineReport, environment: EnvironmentReport) -> dict[str, object]:
-    """One inventory of both: libraries of the machine and of the environment stand in one list."""
+    """One inventory of both, with the libraries of the machine and of the environment in one list."""
     of_both = [*_rows(machine.inventory.get("libraries")), *_rows(environment.inventory.get("libraries"))]
     values = machine.inventory.get("variables")
     variables = {name: masked(str(value)) for name, value in values.items()} if isinstance(values, dict) else {}
@@ -217,7 +218,7 @@ def _inventory(machine: MachineReport, environment: EnvironmentReport) -> dict[s
 
 
 def _without_secrets(finding: Finding) -> Finding:
-    """The finding without what variables and files may hold of passwords and tokens: reports are passed on."""
+    """The finding without passwords and tokens from variables and files, as users share reports."""
     return finding.with_texts(masked)
 
 
@@ -226,7 +227,7 @@ def _rows(value: object) -> list[object]:
 
 
 def _frameworks(found: FoundEnvironment, report: EnvironmentReport) -> tuple[tuple[str, str], ...]:
-    """Those with metadata of Python, and those whose files alone are there, as some packages of conda."""
+    """Frameworks with Python metadata, and those found only by their files, as some conda packages."""
     installed: dict[str, str] = {}
     for it in found.inventory.distributions:
         for known in frameworks_among([it.name]):

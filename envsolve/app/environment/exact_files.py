@@ -1,6 +1,6 @@
-"""What package indexes have of versions that are known: their files with addresses and digests. Nothing is chosen.
+"""The files of exact versions on package indexes, with addresses and digests. Nothing is chosen.
 
-The indexes are those that a lock of the same options would ask, in the same order, from the same cache.
+Queries the same indexes as a lock with the same options, in the same order, with the same cache.
 """
 
 from __future__ import annotations
@@ -11,8 +11,8 @@ from typing import NamedTuple
 
 from packaging.version import Version
 
-from envsolve.app.packages.asked_packages import Given
-from envsolve.app.packages.lock_indexes import Lines, Places, places, settings_of
+from envsolve.app.packages.lock_indexes import Connection, Places, places, settings_of
+from envsolve.app.packages.requirements import Requirements
 from envsolve.app.request.network import Network
 from envsolve.frameworks import OWN_INDEX
 from envsolve.index.client import Indexes, package_file
@@ -25,11 +25,11 @@ from envsolve.model.request import Request
 from envsolve.resolve.closure.releases import Fit, Fitting, Releases, Sources, Unfit, Wanted
 
 _ANY = Wanted(Interpreter((3, 12, 0), Platform.LINUX_64))
-"""What stands for the target where files are listed, whichever of them suit."""
+"""A placeholder for the target if all files are listed, whichever fit."""
 
 
 class Asking(NamedTuple):
-    """Which indexes are asked, and how: as the options of a lock have it."""
+    """Which indexes to query, and how: the options of a lock."""
 
     index_url: str | None = None
     extra_index_urls: tuple[str, ...] = ()
@@ -39,9 +39,9 @@ class Asking(NamedTuple):
 
 
 class Listed(NamedTuple):
-    """One version on an index: every file, those that the target installs, best first, or why it installs none.
+    """One version on an index: all its files, those that fit the target, the best first, or why none fits.
 
-    Without a target all of them suit.
+    Without a target, all files fit.
     """
 
     version: str
@@ -52,26 +52,26 @@ class Listed(NamedTuple):
 
     @property
     def requires_python(self) -> str | None:
-        """The Pythons that the file an installer takes is for."""
+        """The Pythons that the best file supports."""
         return next((it.requires_python for it in self.fitting or self.files), None)
 
 
 class ExactFiles:
-    """Answers for one command. ``where`` are the indexes, ``notes`` what to know of settings and cache."""
+    """The indexes for one command. ``where`` has their addresses, ``notes`` those on settings and cache."""
 
-    def __init__(self, indexes: Indexes, where: Places, lines: Lines, wanted: Wanted | None) -> None:
-        self._indexes, self._lines = indexes, lines
+    def __init__(self, indexes: Indexes, where: Places, connection: Connection, wanted: Wanted | None) -> None:
+        self._indexes, self._connection = indexes, connection
         self._wanted = wanted
         self._fitting = None if wanted is None else Fitting(wanted)
         self.where = where
 
     @property
     def notes(self) -> tuple[Note, ...]:
-        """What to know of the settings and the cache."""
-        return (*self.where.notes, *self._lines.notes)
+        """Notes on settings and the cache."""
+        return (*self.where.notes, *self._connection.notes)
 
     def of(self, name: str, version: str) -> Listed | None:
-        """What the first index that knows ``name`` has of ``version``; None without any. Raises OutsideError."""
+        """The files of ``version`` on the first index that has ``name``; None if none has it. Raises OutsideError."""
         project = self._indexes.project(name)
         if project is None:
             return None
@@ -99,31 +99,32 @@ def exact_files(
     named: Mapping[str, str],
     environ: Mapping[str, str],
     *,
-    given: Given | None = None,
+    requirements: Requirements | None = None,
     interpreter: Interpreter | None = None,
     mapped: Mapping[str, str] | None = None,
 ) -> Iterator[ExactFiles]:
-    """The indexes for the versions ``named``, by name, queried for ``interpreter``. Answers are cached at the end.
+    """The indexes for the versions in ``named``, by name, queried for ``interpreter``. The cache is written at the end.
 
-    ``given`` are the indexes that a file names. ``mapped`` ties packages to the index that they are known to be from;
-    builds of PyTorch's own index are known by their versions. Raises UsageError for settings that cannot be read.
+    ``requirements`` has the indexes that a file names. ``mapped`` ties packages to the index that they are known to
+    come from; builds of PyTorch's own index are recognised by their versions. Raises UsageError if settings cannot be
+    read.
     """
     settings = settings_of(environ)
     request = Request((), index_url=asking.index_url, extra_index_urls=asking.extra_index_urls)
-    where = places(request, given or Given((), (), {}, None, ()), settings)
+    where = places(request, requirements or Requirements((), (), {}, None, ()), settings)
     own = {**where.mapped, **dict(_of_pytorch(named, asking, where)), **(mapped or {})}
     sources = Sources.ANY if asking.allow_builds else Sources.NONE
     wanted = None if interpreter is None else Wanted(interpreter, sources=sources)
-    lines = Lines(asking.network, settings, environ, builds=False)
+    connection = Connection(asking.network, settings, environ, builds=False)
     try:
-        lines.have_pages([name for name in named if name not in own], where)
-        yield ExactFiles(Indexes((*where.extra, where.default), lines.pool, own), where, lines, wanted)
+        connection.have_pages([name for name in named if name not in own], where)
+        yield ExactFiles(Indexes((*where.extra, where.default), connection.pool, own), where, connection, wanted)
     finally:
-        lines.close()
+        connection.close()
 
 
 def _of_pytorch(named: Mapping[str, str], asking: Asking, where: Places) -> Iterator[tuple[str, str]]:
-    """The folder of PyTorch's index for each build that says it is of one: ``2.8.0+cu128`` is of ``cu128``."""
+    """The folder of PyTorch's index for each build whose version names one: ``2.8.0+cu128`` is in ``cu128``."""
     if not where.is_plain and asking.pytorch_index_url is None:
         return
     root = (asking.pytorch_index_url or PYTORCH_INDEX).rstrip("/")

@@ -1,6 +1,6 @@
-"""The packages of an environment.yml of single builds: channels say where these builds are, and what digests they have.
+"""The packages of an exact environment.yml, with addresses and digests from the channels.
 
-Nothing is chosen: each package is named with version and build.
+Nothing is chosen: the file names version and build of each package.
 """
 
 from __future__ import annotations
@@ -35,10 +35,10 @@ def with_addresses(
     session: Callable[[], AbstractContextManager[Session]],
     environ: Mapping[str, str],
 ) -> Plan:
-    """``plan`` of the environment.yml at ``path`` with its packages as the channels have them.
+    """``plan`` of the environment.yml at ``path``, with its packages as the channels list them.
 
-    Raises UsageError ``lock-not-exact`` if it leaves out what they need, UnsolvableError where the channels have not
-    these builds, OutsideError where one does not answer.
+    Raises UsageError ``lock-not-exact`` if it lacks dependencies; UnsolvableError if the channels lack its builds;
+    OutsideError if a channel does not respond.
     """
     from envsolve.conda.session import CondaConflict, Question
 
@@ -65,6 +65,6 @@ def with_addresses(
 
 
 def _virtual_packages(platform: Platform, matrix: Matrix, environ: Mapping[str, str]) -> tuple[VirtualPackage, ...]:
-    """Those of this machine with whatever driver the builds may want, where a file does not say what it was for."""
+    """The virtual packages of this machine, with any driver, for a file that does not say its machine."""
     target = target_of(Request((), gpus=("none",), platforms=(platform,)), matrix, environ)
     return virtual_packages(target.problem._replace(cpu=False), None, (), matrix.cuda, environ)

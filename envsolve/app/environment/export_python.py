@@ -1,7 +1,7 @@
-"""A Python lock becomes another: a requirements file a pylock.toml and back, or one with hashes.
+"""Convert a Python lock: a requirements file to a pylock.toml and back, or to one with hashes.
 
-A requirements file has digests and no addresses. These come from an index alone, and only files whose digests are in
-the lock are taken, so that nothing else can come in.
+A requirements file has digests but no addresses. Addresses come from an index, and only files whose digests are in the
+lock are accepted, so that no other file can get in.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from envsolve.app.environment.exporting import (
     ExportRequest,
     NotWholeError,
 )
-from envsolve.app.packages.asked_packages import Given
+from envsolve.app.packages.requirements import Requirements
 from envsolve.boundary.secrets import without_secrets
 from envsolve.errors import Hint, OutsideError, UsageError
 from envsolve.index.settings import default_index
@@ -35,25 +35,25 @@ _FEW = 5
 
 
 class _Places(NamedTuple):
-    """Where packages are from: the index that is asked unless a pin says otherwise, and those beside it."""
+    """The sources of packages: the index for pins that do not name another one, and the other indexes."""
 
     default: str
     is_plain: bool
     extra: tuple[str, ...]
 
 
-def export_python(asked: ExportRequest, was: str, read: Lock, environ: Mapping[str, str]) -> Exported:
-    """The lock ``read`` of a file in the format ``was``, in its new format.
+def export_python(request: ExportRequest, was: str, read: Lock, environ: Mapping[str, str]) -> Exported:
+    """The lock ``read`` from a file in the format ``was``, in its new format.
 
-    Raises NotWholeError, UsageError ``lock-without-addresses`` or ``lock-without-hashes`` where an index has to be
-    requested what the file does not say, OutsideError where an index fails.
+    Raises NotWholeError; UsageError ``lock-without-addresses`` or ``lock-without-hashes`` if an index would have to be
+    queried; OutsideError if an index fails.
     """
-    where = _of_requirements(read) if was == REQUIREMENTS else _of_pylock(read, asked.asking)
-    missing = [pin for pin in read.pins if _is_incomplete(pin, asked.format_name)]
+    where = _of_requirements(read) if was == REQUIREMENTS else _of_pylock(read, request.asking)
+    missing = [pin for pin in read.pins if _is_incomplete(pin, request.format_name)]
     notes: list[Note] = []
     found: dict[Pin, Pin] = {}
     if missing:
-        found, where, more = _from_indexes(asked, read, missing, where, environ)
+        found, where, more = _from_indexes(request, read, missing, where, environ)
         notes += more
     pins = tuple(found.get(pin) or _pin(pin, where.default) for pin in read.pins)
     lock = read._replace(
@@ -61,10 +61,10 @@ def export_python(asked: ExportRequest, was: str, read: Lock, environ: Mapping[s
         default_index=where.default,
         default_is_plain=where.is_plain,
         indexes=where.extra,
-        exported_from=asked.path.name,
+        exported_from=request.path.name,
     )
-    text = write_python_lock(lock, asked.format_name)
-    lost = (Note(NOT_EXPORTED, it) for it in _lost(asked, was, read))
+    text = write_python_lock(lock, request.format_name)
+    lost = (Note(NOT_EXPORTED, it) for it in _lost(request, was, read))
     return Exported(((read.platform, text),), (*lost, *dict.fromkeys(notes)))
 
 
@@ -77,7 +77,7 @@ def _is_incomplete(pin: Pin, format_name: str) -> bool:
 
 
 def _pin(pin: Pin, default: str) -> Pin:
-    """A package that is known well enough, with the digests alone that prove what it is."""
+    """A package with all necessary data, reduced to strong digests."""
     if pin.index_url is None:
         if not pin.version and pin.files[0].is_archive:
             raise NotWholeError(f"the URL of {pin.name} does not contain its version")
@@ -88,23 +88,28 @@ def _pin(pin: Pin, default: str) -> Pin:
 
 
 def _from_indexes(
-    asked: ExportRequest, read: Lock, missing: Sequence[Pin], where: _Places, environ: Mapping[str, str]
+    request: ExportRequest, read: Lock, missing: Sequence[Pin], where: _Places, environ: Mapping[str, str]
 ) -> tuple[dict[Pin, Pin], _Places, list[Note]]:
-    """The same packages with what indexes say of them, where these are, and notes."""
+    """The same packages completed from indexes, their sources, and notes."""
     notes = list[Note]()
-    network = asked.asking.network if asked.from_indexes else asked.asking.network._replace(offline=True)
-    extra_urls = () if read.made is not None else read.indexes  # ours say of each pin where it is from
-    given = Given((), (), {}, read.default_index or None, extra_urls)
+    network = request.asking.network if request.from_indexes else request.asking.network._replace(offline=True)
+    extra_urls = () if read.made is not None else read.indexes  # our locks record the index of each pin
+    requirements = Requirements((), (), {}, read.default_index or None, extra_urls)
     mapped = {pin.name: pin.index_url for pin in read.pins if pin.index_url not in (None, "", read.default_index)}
     named = {pin.name: pin.version for pin in missing}
     with exact_files(
-        asked.asking._replace(network=network), named, environ, given=given, interpreter=read.interpreter, mapped=mapped
+        request.asking._replace(network=network),
+        named,
+        environ,
+        requirements=requirements,
+        interpreter=read.interpreter,
+        mapped=mapped,
     ) as files:
         try:
             found = {pin: _listed(pin, files, notes.append) for pin in missing}
         except OutsideError as error:
-            if error.code == _NOT_CACHED and not asked.from_indexes:
-                raise _not_asked(asked, missing) from None
+            if error.code == _NOT_CACHED and not request.from_indexes:
+                raise _needs_indexes(request, missing) from None
             raise
         notes += files.notes
         is_plain = where.is_plain and files.where.is_plain
@@ -127,7 +132,7 @@ def _listed(pin: Pin, files: ExactFiles, tell: Callable[[Note], None]) -> Pin:
 
 
 def _chosen(pin: Pin, listed: Listed, tell: Callable[[Note], None]) -> tuple[PackageFile, ...]:
-    """The files whose digests the lock has; all of the version where it has none. Those that suit come first."""
+    """The files whose digests are in the lock, or all files of the version if it has none. Fitting files come first."""
     ordered = tuple(dict.fromkeys((*listed.fitting, *sorted(listed.files, key=lambda it: it.is_wheel, reverse=True))))
     proofs = set(strong_digests(pin))
     if not proofs:
@@ -151,16 +156,16 @@ def _named(file: PackageFile) -> set[str]:
     return {f"{algorithm}:{digest}" for algorithm, digest in file.hashes}
 
 
-def _not_asked(asked: ExportRequest, missing: Sequence[Pin]) -> UsageError:
+def _needs_indexes(request: ExportRequest, missing: Sequence[Pin]) -> UsageError:
     bare = [pin for pin in missing if not strong_digests(pin)]
     what = "hashes" if bare else "addresses"
     named = list(dict.fromkeys(pin.name for pin in bare or missing))
     names = ", ".join(named[:_FEW])
     more = " and others" if len(named) > _FEW else ""
-    command = ["envsolve", "export", str(asked.path), "--format", asked.format_name, "--ask-index"]
+    command = ["envsolve", "export", str(request.path), "--format", request.format_name, "--ask-index"]
     return UsageError(
         f"lock-without-{what}",
-        f"{asked.path.name} has no file {what}, which the format {asked.format_name} needs",
+        f"{request.path.name} has no file {what}, which the format {request.format_name} needs",
         (f"missing for {names}{more}, and the cache does not have them all",),
         (Hint("fetch them from the package index", shlex.join(command)),),
     )
@@ -172,32 +177,32 @@ def _of_requirements(read: Lock) -> _Places:
 
 
 def _of_pylock(read: Lock, asking: Asking) -> _Places:
-    """The order of the indexes that pins are from: as the command that made the lock names them, else by use.
+    """The order of the indexes of pins: as in the command that made the lock, or else by use.
 
-    A pylock.toml says for each package where it is from, or does not, as uv's and pip's own, and of no index that it is
-    the default one.
+    A pylock.toml may name an index for each package, or none, as those of uv and pip; it never says which one is the
+    default.
     """
     plain = default_index().rstrip("/")
-    asked = Made("") if read.made is None else read.made
+    made = Made("") if read.made is None else read.made
     used = Counter(pin.index_url for pin in read.pins if pin.index_url)
-    named = [url.rstrip("/") for url in asked.option("index-url")]
-    unsaid = any(_is_of_unsaid_index(pin) for pin in read.pins)
-    if unsaid and asking.index_url is not None:
+    named = [url.rstrip("/") for url in made.option("index-url")]
+    has_unknown = any(_is_of_unknown_index(pin) for pin in read.pins)
+    if has_unknown and asking.index_url is not None:
         default, is_plain = without_secrets(asking.index_url).rstrip("/"), False
     elif named:
         default, is_plain = named[-1], False
-    elif not used or plain in used or unsaid:
+    elif not used or plain in used or has_unknown:
         default, is_plain = plain, True
     else:
         default, is_plain = used.most_common(1)[0][0], False
-    given = [url.rstrip("/") for url in asked.option("extra-index-urls")]
-    order = dict.fromkeys((*_of_frameworks(read), *given, *used))
-    typed = [without_secrets(url).rstrip("/") for url in asking.extra_index_urls] if unsaid else []
+    recorded = [url.rstrip("/") for url in made.option("extra-index-urls")]
+    order = dict.fromkeys((*_of_frameworks(read), *recorded, *used))
+    typed = [without_secrets(url).rstrip("/") for url in asking.extra_index_urls] if has_unknown else []
     extra = dict.fromkeys((*typed, *(url for url in order if url in used)))
     return _Places(default, is_plain, tuple(url for url in extra if url != default))
 
 
-def _is_of_unsaid_index(pin: Pin) -> bool:
+def _is_of_unknown_index(pin: Pin) -> bool:
     return pin.index_url == ""
 
 
@@ -208,12 +213,12 @@ def _of_frameworks(read: Lock) -> Iterator[str]:
             yield index[framework.package]
 
 
-def _lost(asked: ExportRequest, was: str, read: Lock) -> Iterator[str]:
-    name = asked.path.name
+def _lost(request: ExportRequest, was: str, read: Lock) -> Iterator[str]:
+    name = request.path.name
     if was not in VENV_FORMATS:
         yield f"only the main dependencies of {name} are exported: no extras, no groups, not the project"
-    if asked.format_name == REQUIREMENTS and was != REQUIREMENTS:
-        if asked.asking.index_url is None and any(map(_is_of_unsaid_index, read.pins)):
+    if request.format_name == REQUIREMENTS and was != REQUIREMENTS:
+        if request.asking.index_url is None and any(map(_is_of_unknown_index, read.pins)):
             yield (
                 f"{name} does not record the index of its packages: pip uses its configured index, "
                 "unless you give --index-url here"
@@ -221,7 +226,7 @@ def _lost(asked: ExportRequest, was: str, read: Lock) -> Iterator[str]:
         yield "a requirements file has only digests: no URLs, no sizes, no dependency table"
         if read.requires_python and read.made is None:
             yield f"the lock is for Python {read.requires_python}, which a requirements file cannot record"
-    elif was == REQUIREMENTS and asked.format_name == PYLOCK and _has_no_requirements(read):
+    elif was == REQUIREMENTS and request.format_name == PYLOCK and _has_no_requirements(read):
         yield "the pylock.toml has no dependency table, because the requirements file has no dependencies"
 
 

@@ -1,7 +1,7 @@
-"""The use case of exporting: a lock that is on the disk, in another of the formats that envsolve writes.
+"""Export a lock to another format that envsolve writes.
 
-Nothing is solved: the packages are those of the file, each version, digest and address as it says. What the other
-format cannot hold is noted, and what it needs and the file does not have is a refusal.
+Nothing is solved: packages, versions, digests and addresses are those in the file. Contents that the other format
+cannot hold are noted. Data that it needs but the file lacks are an error.
 """
 
 from __future__ import annotations
@@ -36,25 +36,25 @@ _OF_WHEELS = (*VENV_FORMATS, "uv.lock", "poetry.lock", "pdm.lock")
 _OF_CONDA = (*CONDA_FORMATS, "pixi.lock")
 CONDA_LOCK = "conda-lock"
 NOT_EXPORTED = "not-exported"
-"""The code of notes on what of a lock another format does not hold."""
+"""The code of notes on contents of a lock that another format cannot hold."""
 
 
 class NotWholeError(FileError):
-    """A lock lacks what every other format needs, or has what none of them can hold."""
+    """A lock lacks data that every other format needs, or has something that none can hold."""
 
 
 class Exported(NamedTuple):
-    """The texts, each with the platform it is for, and what of the file that was read is not in them."""
+    """The texts with their platforms, and notes on contents of the file that are not in them."""
 
     texts: tuple[tuple[str, str], ...]
     notes: tuple[Note, ...] = ()
 
 
 class ExportRequest(NamedTuple):
-    """The file, and the format it is to be in. ``platforms`` are those of a conda lock to take, () for all in it.
+    """The file, and the new format. ``platforms`` are the platforms of a conda lock to export, () for all.
 
-    ``environment`` is one of a pixi.lock. ``from_indexes`` says that package indexes may be asked, as ``asking`` has
-    it, for what the file does not say.
+    ``environment`` is one of a pixi.lock. ``from_indexes`` allows queries to package indexes, set up by ``asking``, for
+    data that the file lacks.
     """
 
     path: Path
@@ -65,117 +65,117 @@ class ExportRequest(NamedTuple):
     asking: Asking = Asking()
 
 
-def export(asked: ExportRequest, environ: Mapping[str, str]) -> Exported:
+def export(request: ExportRequest, environ: Mapping[str, str]) -> Exported:
     """The lock in its new format.
 
-    Raises UsageError if the file is no lock, ``nothing-to-export`` where it is in that format already or has nothing
-    that goes into it, ``lock-not-exact``, ``lock-without-hashes`` and ``lock-without-addresses`` for what it lacks;
-    OutsideError where an index fails, or a package cannot stand in a lock.
+    Raises UsageError if the file is not a lock; ``nothing-to-export`` if it has that format already or nothing that
+    fits it; ``lock-not-exact``, ``lock-without-hashes`` and ``lock-without-addresses`` for missing data. Raises
+    OutsideError if an index fails, or if a package cannot be in a lock.
     """
     try:
-        text = read_text(asked.path, LONGEST)
+        text = read_text(request.path, LONGEST)
         if text is None:
             raise FileError("there is no such file")
-        kind = format_in(asked.path, text)
-        _require_lock(asked, kind)
-        if asked.format_name == constraints_txt.FORMAT:
-            locks = locks_in(kind, text, environment=asked.environment)
+        kind = format_in(request.path, text)
+        _require_lock(request, kind)
+        if request.format_name == constraints_txt.FORMAT:
+            locks = locks_in(kind, text, environment=request.environment)
             if kind in _OF_WHEELS:
-                _require_python(asked._replace(format_name=REQUIREMENTS))
+                _require_python(request._replace(format_name=REQUIREMENTS))
                 _require_closed(locks[0])
-            return _constraints(asked, locks)
+            return _constraints(request, locks)
         if kind in _OF_CONDA:
-            locks = locks_in(kind, text, environment=asked.environment)
-            return export_conda(asked, kind, locks)
-        _require_python(asked)
-        return _of_python(asked, kind, text, environ)
+            locks = locks_in(kind, text, environment=request.environment)
+            return export_conda(request, kind, locks)
+        _require_python(request)
+        return _of_python(request, kind, text, environ)
     except NotWholeError as error:
-        message = f"{error.at(asked.path)} cannot be exported: {error.reason}"
+        message = f"{error.at(request.path)} cannot be exported: {error.reason}"
         raise UsageError("lock-not-exact", message, hints=(_MEND,)) from None
     except FileError as error:
-        message = f"cannot read {error.at(asked.path)}: {error.reason}"
+        message = f"cannot read {error.at(request.path)}: {error.reason}"
         raise UsageError("lock-unreadable", message, hints=(_LOCKS,)) from None
 
 
-def _constraints(asked: ExportRequest, locks: Iterable[Lock]) -> Exported:
-    """The versions of the wheels, a file for each platform; conda's packages are none that an installer replaces."""
+def _constraints(request: ExportRequest, locks: Iterable[Lock]) -> Exported:
+    """The versions of the wheels, one file per platform, without conda packages, which pip and uv do not replace."""
     texts, left_out = [], False
     for lock in locks:
-        if asked.platforms and lock.platform not in asked.platforms:
+        if request.platforms and lock.platform not in request.platforms:
             continue
         lines = [f"{it.name}=={it.version}{f' ; {it.marker}' if it.marker else ''}" for it in lock.pins if it.version]
-        texts.append((lock.platform, constraints_txt.write(lines, asked.path.name)))
+        texts.append((lock.platform, constraints_txt.write(lines, request.path.name)))
         left_out = left_out or bool(lock.conda)
     note = Note(NOT_EXPORTED, "the conda packages are left out: constraints are for pip and uv")
     return Exported(tuple(texts), (note,) if left_out else ())
 
 
-def _require_lock(asked: ExportRequest, kind: str) -> None:
-    """Raise FileError and UsageError for a file that is no lock, or is in that format already and whole."""
+def _require_lock(request: ExportRequest, kind: str) -> None:
+    """Raise FileError or UsageError for a file that is not a lock, or that already has the format."""
     if kind == "environment":
         raise UsageError(
             "lock-not-exact",
-            f"{asked.path} cannot be exported: an environment.yml has no package URLs, and most do not pin "
+            f"{request.path} cannot be exported: an environment.yml has no package URLs, and most do not pin "
             "exact builds",
-            hints=(Hint("solve it", f"envsolve -r {shlex.quote(str(asked.path))} --format {_solved_as(asked)}"),),
+            hints=(Hint("solve it", f"envsolve -r {shlex.quote(str(request.path))} --format {_solved_as(request)}"),),
         )
     if kind not in (*_OF_WHEELS, *_OF_CONDA):
         raise FileError("it is not a lock that can be exported")
-    if kind == asked.format_name and kind != REQUIREMENTS:
-        raise _same_format(asked)
+    if kind == request.format_name and kind != REQUIREMENTS:
+        raise _same_format(request)
 
 
-def _solved_as(asked: ExportRequest) -> str:
-    """The format of a lock from which the one that is wanted can be exported."""
-    return PYLOCK if asked.format_name == constraints_txt.FORMAT else asked.format_name
+def _solved_as(request: ExportRequest) -> str:
+    """The format of a lock that can be exported to the requested format."""
+    return PYLOCK if request.format_name == constraints_txt.FORMAT else request.format_name
 
 
-def _same_format(asked: ExportRequest) -> UsageError:
-    others = ", ".join(it for it in EXPORT_FORMATS if it != asked.format_name)
+def _same_format(request: ExportRequest) -> UsageError:
+    others = ", ".join(it for it in EXPORT_FORMATS if it != request.format_name)
     return UsageError(
         "nothing-to-export",
-        f"{asked.path} already has the format {asked.format_name}",
+        f"{request.path} already has the format {request.format_name}",
         hints=(Hint(f"choose another format: {others}"),),
     )
 
 
-def _require_python(asked: ExportRequest) -> None:
-    """Raise UsageError if a lock of wheels is to become what it cannot."""
-    if asked.format_name not in VENV_FORMATS:
+def _require_python(request: ExportRequest) -> None:
+    """Raise UsageError if a lock of wheels cannot be exported to the format."""
+    if request.format_name not in VENV_FORMATS:
         raise UsageError(
             "nothing-to-export",
-            f"{asked.path} is a lock of wheels, and {asked.format_name} is a format for conda packages",
-            hints=(Hint("solve the request again for channels", f"envsolve ... --format {asked.format_name}"),),
+            f"{request.path} is a lock of wheels, and {request.format_name} is a format for conda packages",
+            hints=(Hint("solve the request again for channels", f"envsolve ... --format {request.format_name}"),),
         )
-    if asked.platforms or asked.environment is not None:
-        option = "--platform" if asked.platforms else "--environment"
+    if request.platforms or request.environment is not None:
+        option = "--platform" if request.platforms else "--environment"
         raise UsageError(
             "contradictory-options",
-            f"{option} is for locks of conda packages, and {asked.path} is a Python lock",
+            f"{option} is for locks of conda packages, and {request.path} is a Python lock",
             hints=(Hint(f"omit {option}"),),
         )
 
 
-def _of_python(asked: ExportRequest, kind: str, text: str, environ: Mapping[str, str]) -> Exported:
+def _of_python(request: ExportRequest, kind: str, text: str, environ: Mapping[str, str]) -> Exported:
     from envsolve.app.environment.export_python import export_python
 
     (lock,) = locks_in(kind, text)
-    if kind == asked.format_name and not lock.open and all(map(strong_digests, lock.pins)):
-        raise _same_format(asked)
+    if kind == request.format_name and not lock.open and all(map(strong_digests, lock.pins)):
+        raise _same_format(request)
     if lock.find_links:
         option = shown(f"--find-links {lock.find_links[0]}")
         raise NotWholeError(f"it has the option {option}, which no other format supports")
     _require_closed(lock)
-    return export_python(asked, kind, lock.with_requirers(), environ)
+    return export_python(request, kind, lock.with_requirers(), environ)
 
 
-def export_conda(asked: ExportRequest, kind: str, found: Sequence[Lock]) -> Exported:
-    """The locks ``found`` of conda packages in a file of the format ``kind``, in another format.
+def export_conda(request: ExportRequest, kind: str, found: Sequence[Lock]) -> Exported:
+    """The conda locks in ``found``, of a file in format ``kind``, in another format.
 
-    Raises NotWholeError if something in it has no address that a lock could name, UsageError for what the format
+    Raises NotWholeError if a package has no address that a lock could name; UsageError for contents that the format
     cannot hold.
     """
-    name, format_name, platforms = asked.path.name, asked.format_name, asked.platforms
+    name, format_name, platforms = request.path.name, request.format_name, request.platforms
     known = [lock for lock in found if lock.platform in tuple(Platform)]
     if kind == "explicit" and not known:
         _require_whole(found[0])
@@ -213,13 +213,13 @@ def _of_no_platform(stated: str) -> NotWholeError:
 
 
 def _require_closed(lock: Lock) -> None:
-    """Raise NotWholeError if something is left open."""
+    """Raise NotWholeError if a version is open."""
     if lock.open:
         raise NotWholeError(lock.open[0].reason, lock.open[0].line)
 
 
 def _require_whole(lock: Lock) -> None:
-    """Raise NotWholeError if something is left open, or a wheel has no version or no digest."""
+    """Raise NotWholeError if a version is open, or a wheel has no version or digest."""
     _require_closed(lock)
     unknown = next((pin for pin in lock.pins if not pin.version), None)
     if unknown is not None:
@@ -230,7 +230,7 @@ def _require_whole(lock: Lock) -> None:
 
 
 def _require_platforms(found: Sequence[Lock], platforms: Sequence[Platform], name: str) -> None:
-    """Raise UsageError if the file has nothing for one of ``platforms``."""
+    """Raise UsageError if the file has no packages for one of ``platforms``."""
     there = [lock.platform for lock in found]
     missing = next((it for it in platforms if it not in there), None)
     if missing is not None or not found:
@@ -244,7 +244,7 @@ def _require_platforms(found: Sequence[Lock], platforms: Sequence[Platform], nam
 
 
 def _require_digests(locks: Sequence[Lock], name: str, format_name: str) -> None:
-    """Raise UsageError if a digest is missing that the format cannot do without."""
+    """Raise UsageError if a digest is missing that the format needs."""
     for package in () if format_name == "environment" else (it for lock in locks for it in lock.conda):
         wanted = _missing_digest(package, format_name)
         if wanted is not None:
@@ -264,7 +264,7 @@ def _missing_digest(package: CondaPackage, format_name: str) -> str | None:
 
 
 def _lost(kind: str, locks: Sequence[Lock], format_name: str) -> Iterator[str]:
-    """What the formats do not share."""
+    """The contents that the other format cannot hold."""
     packages = [it for lock in locks for it in lock.conda]
     if kind == "explicit" and format_name == CONDA_LOCK:
         yield "an explicit file has no dependencies and one digest for each package, so neither has this conda-lock.yml"
@@ -275,7 +275,7 @@ def _lost(kind: str, locks: Sequence[Lock], format_name: str) -> Iterator[str]:
 
 
 def _wheels_alone(locks: Sequence[Lock], left_out: Sequence[str], name: str, format_name: str) -> Exported:
-    """The part that pip installs, as a Python lock."""
+    """The packages that pip installs, as a Python lock."""
     with_wheels = [_python_lock(lock) for lock in locks if lock.pins]
     if not with_wheels:
         raise UsageError(
@@ -292,7 +292,7 @@ def _wheels_alone(locks: Sequence[Lock], left_out: Sequence[str], name: str, for
 
 
 def _python_lock(lock: Lock) -> Lock:
-    """``lock`` without what is conda's."""
+    """``lock`` without conda packages."""
     return lock._replace(
         pins=tuple(pin._replace(index_url=None) for pin in lock.pins),
         default_index=default_index().rstrip("/"),

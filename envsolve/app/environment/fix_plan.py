@@ -1,4 +1,4 @@
-"""The environment that fixes what the doctor found: the installed frameworks and what goes with them.
+"""The environment that fixes the doctor's findings: the installed frameworks and their companions.
 
 It is a text for pip or conda, with the commands that apply it.
 """
@@ -43,7 +43,7 @@ _NEW = "NEW_ENV"
 
 
 class _Way(NamedTuple):
-    """One thing to try: the frameworks as typed and a Python; ``keeps`` where the versions are those installed."""
+    """One attempt: frameworks as typed, and a Python. ``keeps`` means that the versions are the installed ones."""
 
     frameworks: tuple[str, ...]
     python: SpecifierSet | None
@@ -51,17 +51,17 @@ class _Way(NamedTuple):
 
 
 def fix_plan(
-    diagnosed: Diagnosed, asked: DoctorRequest, environ: Mapping[str, str], file: str | None = None
+    diagnosed: Diagnosed, doctor_request: DoctorRequest, environ: Mapping[str, str], file: str | None = None
 ) -> tuple[str, tuple[Note, ...]]:
-    """The environment that would fix it, as text, and what to say beside it; ``file`` is where it is written.
+    """The environment that fixes the findings, as text, with notes. ``file`` is its file name.
 
-    For an environment of conda that is an environment.yml, for any other what pip reads. It is for the installed
-    frameworks and the packages that go with them, and tried are, in order: 1. their exact versions with the
-    environment's Python 2. with another 3. other patch releases 4. other versions. What is for another Python goes into
-    a new environment. On a machine without a GPU an environment for CUDA stays one.
-    Raises UsageError if no framework is installed, UnsolvableError where nothing runs here.
+    For a conda environment it is an environment.yml, for others a requirements file. It has the installed frameworks
+    and their companions. Attempts, in order: 1. the exact versions with the environment's Python 2. with another Python
+    3. other patch releases 4. other versions. With another Python, the plan creates a new environment. On a machine
+    without a GPU, an environment for CUDA stays one. Raises UsageError if no framework is installed, UnsolvableError if
+    nothing runs here.
     """
-    matrix = Matrix(asked.matrix_directory)
+    matrix = Matrix(doctor_request.matrix_directory)
     known = [(name, version) for name, version in diagnosed.frameworks if name in matrix.framework_names]
     if not known:
         raise UsageError(
@@ -97,13 +97,13 @@ def _ways(known: Sequence[tuple[str, str]], minor: str) -> Iterator[_Way]:
 
 
 def _machine(scene: Scene, names: Sequence[str]) -> tuple[Request, list[str]]:
-    """The request for this machine; where no GPU is detected, for the GPUs and the CUDA of the installed builds.
+    """The request for this machine; if no GPU is detected, for the GPUs and the CUDA of the installed builds.
 
     Raises UsageError if these are unknown.
     """
     kind = "environment" if scene.inventory.is_conda else "requirements"
     builds = [it for it in scene.builds if it.name in names and it.cuda is not None]
-    here = Request((), gpus=("auto",), format=kind, prefer=Policy.LOCKED, locked=_held(scene, builds))
+    here = Request((), gpus=("auto",), format=kind, prefer=Policy.LOCKED, locked=_installed_versions(scene, builds))
     if scene.host.capabilities or not builds:
         return here, []
     codes = [release.code for build in builds for release in build.releases[:1]]
@@ -112,13 +112,13 @@ def _machine(scene: Scene, names: Sequence[str]) -> tuple[Request, list[str]]:
     if not gpus or len(codes) < len(builds):
         raise _without_gpu(builds)
     cuda = {f"{build.cuda_version or build.cuda_major}.*" for build in builds}
-    said = f"no GPU was detected: planned for the GPUs that the installed builds support, {gpus[0]} to {gpus[-1]}"
+    text = f"no GPU was detected: planned for the GPUs that the installed builds support, {gpus[0]} to {gpus[-1]}"
     one = parse_versions(cuda.pop()) if len(cuda) == 1 else None
-    return here._replace(gpus=tuple(map(str, gpus)), cuda=one), [said]
+    return here._replace(gpus=tuple(map(str, gpus)), cuda=one), [text]
 
 
-def _held(scene: Scene, builds: Sequence[Build]) -> LockedVersions:
-    """The builds that stay if they run here."""
+def _installed_versions(scene: Scene, builds: Sequence[Build]) -> LockedVersions:
+    """The installed builds, which stay if they run here."""
     packages = [(it.package.name, it.package.version, "") for it in builds if it.package is not None]
     packages += [(it.conda.name, it.conda.version, it.conda.build) for it in builds if it.conda is not None]
     cuda = next((str(it.cuda_version) for it in builds if it.cuda_version is not None), None)
@@ -126,23 +126,23 @@ def _held(scene: Scene, builds: Sequence[Build]) -> LockedVersions:
 
 
 def _without_gpu(builds: Sequence[Build]) -> UsageError:
-    asked = " ".join(f"-f {build.name}" for build in builds)
+    request = " ".join(f"-f {build.name}" for build in builds)
     return UsageError(
         "no-gpu-to-plan-for",
         "the environment is for CUDA, and no GPU was detected on this machine",
         (f"envsolve does not know which GPUs {builds[0].label} supports",),
         (
             Hint("run it on the machine with the GPU"),
-            Hint("or name that GPU", f"envsolve {asked} --gpu 'RTX 4090'"),
-            Hint("or plan for the CPU", f"envsolve {asked} --gpu none"),
+            Hint("or name that GPU", f"envsolve {request} --gpu 'RTX 4090'"),
+            Hint("or plan for the CPU", f"envsolve {request} --gpu none"),
         ),
     )
 
 
 def _changes(way: _Way, refusals: Sequence[tuple[_Way, EnvsolveError]], minor: str) -> Iterator[str]:
-    """What of the environment the plan does not keep, a line each, with what the solver said against it.
+    """What the plan changes in the environment, one per line, with the solver's reason.
 
-    The versions were given up for the refusal of them with whatever Python. Python was given up for the last refusal.
+    The refusal with any Python is the reason for other versions; the last refusal is the reason for another Python.
     """
     if not way.keeps:
         error = [error for tried, error in refusals if tried.keeps][-1]
@@ -152,13 +152,13 @@ def _changes(way: _Way, refusals: Sequence[tuple[_Way, EnvsolveError]], minor: s
 
 
 def _reason(error: EnvsolveError) -> str:
-    """A refusal on one line; of a chain of facts its first says most and is shortest."""
+    """A refusal on one line. In a chain of facts, the first is the shortest and most informative."""
     says_all = error.code == "no-such-release" or not error.cause
     return " ".join((error.message if says_all else error.cause[0]).split())
 
 
 class _Planner:
-    """Makes the text for a request, for one environment."""
+    """Writes the text for a request and one environment."""
 
     def __init__(self, diagnosed: Diagnosed, matrix: Matrix, environ: Mapping[str, str], file: str) -> None:
         self._file = file
@@ -168,7 +168,7 @@ class _Planner:
         self._environ = environ
 
     def plan(self, request: Request, *, separate: bool) -> tuple[str, tuple[Note, ...]]:
-        """The text in the request's format, and its notes; in an environment of its own if ``separate``."""
+        """The text in the format of the request, with notes. ``separate`` means a new environment."""
         if request.format == "environment":
             return self._of_conda(request)
         targets, solutions, _ = stacks_of(request, self._matrix, self._environ, Solver(self._matrix))
@@ -195,7 +195,7 @@ class _Planner:
         return solved.texts[0][1], (*notes, *solved.notes)
 
     def _of_pip(self, companions: Iterable[Package]) -> Iterator[Package]:
-        """The frameworks of the environment, and ``companions``, that pip has installed: conda brings them instead."""
+        """The frameworks of the environment and ``companions`` that pip installed; conda replaces them."""
         mine = [it for it in self._scene.packages.by_name.values() if frameworks_among([it.name])]
         yield from (it for it in dict.fromkeys((*mine, *companions)) if it.is_wheel and not it.is_of_conda)
 
@@ -206,22 +206,22 @@ class _Planner:
         )
 
     def _beside(self, solution: Solution) -> Iterator[RequestedSpec]:
-        """What is installed and goes with the frameworks of ``solution``, and bounds on what they break with."""
+        """The installed companions of the frameworks in ``solution``, and limits on packages that break them."""
         have = self._scene.packages.by_name
-        said = {normalized(Requirement(spec).name) for spec, _ in pip_specs(solution)}
+        named = {normalized(Requirement(spec).name) for spec, _ in pip_specs(solution)}
         for release in (choice.release for choice in solution.choices):
             for package in self._companions(frameworks_among([release.package])):
-                if package.name not in said:
-                    said.add(package.name)
+                if package.name not in named:
+                    named.add(package.name)
                     yield RequestedSpec(self._companion(package, release), f"goes with {release.package}", by_pip=True)
             for need in constraints_of(release, self._matrix.build_facts):
-                if need.name in have and need.name not in said:
-                    said.add(need.name)
+                if need.name in have and need.name not in named:
+                    named.add(need.name)
                     why = f"{release.package} {release.version} does not work with other versions"
                     yield RequestedSpec(str(need), why, by_pip=True)
 
     def _companions(self, frameworks: Sequence[Framework]) -> Iterator[Package]:
-        """The installed packages that are nothing without one of ``frameworks``, and no part of one."""
+        """The installed packages that need one of ``frameworks`` and are not a part of one."""
         have = self._scene.packages.by_name
         parts = {name for name in have if frameworks_among([name])}
         waiting = [it for it in have.values() if it.name in parts]
@@ -235,14 +235,14 @@ class _Planner:
                 yield have[name]
 
     def _companion(self, package: Package, release: Release) -> str:
-        """How a companion of ``release`` is requested: in the installed version where that goes with it."""
+        """The requirement on a companion of ``release``, with the installed version if that fits."""
         version = parsed_version(package.version)
         if version is None or not self._fits(package, version, release):
             return package.name
         return f"{package.name}=={_build_of(package.name, version, release)}"
 
     def _fits(self, package: Package, version: Version, release: Release) -> bool:
-        """Whether the installed version of a companion goes with ``release``, by its metadata and the matrix."""
+        """Whether the installed version of a companion fits ``release``, by its metadata and the matrix."""
         wanted = [it for it in self._scene.wanted if it.requirer.name == package.name and it.name == release.package]
         known = self._matrix.build_facts(package.name, self._scene.platform)
         facts = [it for it in known if it.covers(str(version))]
@@ -257,7 +257,7 @@ class _Planner:
         )
 
     def _in_place(self, solution: Solution, beside: Sequence[RequestedSpec]) -> Iterator[str]:
-        """The commands that apply a plan in the environment: first away with what pip would leave as it is."""
+        """The commands that apply a plan in the environment. They first remove packages that pip would not replace."""
         shell = self._scene.shell_kind
         stay = sorted(self._left_by_pip(solution, beside))
         if stay:
@@ -266,19 +266,20 @@ class _Planner:
         yield shell.joined([*words, *(["--index-strategy", "unsafe-best-match"] if words[0] == "uv" else [])])
 
     def _left_by_pip(self, solution: Solution, beside: Sequence[RequestedSpec]) -> Iterator[str]:
-        """The packages that are in the way: another build of a version that is requested, and rivals for its module.
+        """The packages to remove first: other builds of a requested version, and rivals for its module.
 
-        To pip 2.6.0+cpu is 2.6.0, so it leaves that. A rival takes files of its own with it when it goes.
+        For pip, 2.6.0+cpu is 2.6.0, so it does not replace that. Removing a rival later would remove files of the new
+        package.
         """
         have = self._scene.packages.by_name
         specs = [*(spec for spec, _ in pip_specs(solution)), *(it.spec for it in beside)]
-        asked = {normalized(it.name): it.specifier for it in map(Requirement, specs)}
+        request = {normalized(it.name): it.specifier for it in map(Requirement, specs)}
         for known in FRAMEWORKS.values():
-            chosen = asked.keys() & set(known.rivals)
+            chosen = request.keys() & set(known.rivals)
             there = have.keys() & set(known.rivals)
             if chosen and there - chosen:
                 yield from there
-        for name, specifier in asked.items():
+        for name, specifier in request.items():
             pinned = next(
                 (Version(it.version) for it in specifier if it.operator == "==" and "*" not in it.version), None
             )
@@ -304,7 +305,7 @@ class _Planner:
 
 
 def _build_of(name: str, version: Version, release: Release) -> str:
-    """The version of a companion as the index of ``release`` has it: with a local version in PyTorch's own."""
+    """The version of a companion on the index of ``release``: PyTorch's own index adds a local version."""
     local = release.full_version.local if release.source is Source.PYTORCH else None
     of_index = any(name in it.own_index for it in frameworks_among([release.package]))
     return f"{version.public}+{local}" if local is not None and of_index else version.public

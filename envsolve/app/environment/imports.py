@@ -1,7 +1,7 @@
-"""Whether what the user named can be imported: every module of every requirement, each in a process of its own.
+"""Whether requested packages can be imported: every module of every requirement, each in its own process.
 
-Frameworks are left out, as their own probes import them. On a machine without a GPU a module that fails for want of one
-was not tried: nothing is known of it.
+Frameworks are left out, as they have their own probes. If a module fails on a machine without a GPU because it needs
+one, nothing is known about it.
 """
 
 from __future__ import annotations
@@ -36,13 +36,13 @@ from envsolve.validation.inventory import Inventory
 from envsolve.validation.report import IMPORT, IMPORTS, ProbeReport, Status
 
 EDITED = "module-edited"
-"""The finding about a package whose file was changed, and fails."""
+"""The finding about a package with an edited file that fails."""
 TIMEOUT = 120.0
-"""Seconds for one module, on a disk and a machine that are slow."""
+"""The timeout in seconds for one module, sufficient for slow disks and machines."""
 _BESIDE = frozenset(
     {"tests", "test", "testing", "docs", "doc", "examples", "example", "benchmarks", "scripts", "tools"}
 )
-"""Folders that some wheels leave beside their modules by mistake."""
+"""Folders that some wheels include next to their modules by mistake."""
 _SOURCE = (".py", ".so", ".pyd")
 _TOOLS = ("pip", "setuptools", "wheel")
 _WANTS_A_GPU = re.compile(
@@ -51,12 +51,12 @@ _WANTS_A_GPU = re.compile(
     r"|cudaErrorInsufficientDriver|GPU is required|requires? (?:a|an) (?:CUDA|NVIDIA)? ?GPU|CUDA is not available",
     re.IGNORECASE,
 )
-"""What packages say that look for a GPU when they are imported."""
+"""Error texts of packages that look for a GPU when imported."""
 _LONGEST_LINE = 400
 
 
 class _Import(NamedTuple):
-    """A module of a package, and what came of its import."""
+    """A module of a package, and the outcome of its import."""
 
     package: str
     module: str
@@ -71,9 +71,9 @@ def import_probes(
     *,
     has_gpu: bool,
 ) -> Iterator[ProbeReport]:
-    """What can be imported in one probe, and one for each package that fails or was not tried.
+    """One probe with all modules that can be imported, and one for each package that fails or was not tried.
 
-    ``explain`` says what the text of an error means.
+    ``explain`` returns the findings for an error text.
     """
     packages = Packages(inventory.search_path)
     named = _named(inventory, packages)
@@ -103,10 +103,10 @@ def import_probes(
 
 
 def modules_of(package: str, record: Iterable[Row] | None) -> tuple[str, ...]:
-    """The modules that a package brings, as they are imported: ``sklearn``, or ``google.cloud.storage``.
+    """The importable names of a package's modules: ``sklearn``, or ``google.cloud.storage``.
 
-    One that is called as the package stands for all, and those in a namespace count where there are no others: what
-    else there is often lies there by mistake, as ``tests`` do. Private ones and stubs are left out.
+    A module named like the package represents all others. Modules in a namespace count only if there are no others.
+    Other modules are often included by mistake, such as ``tests``. Private modules and stubs are left out.
     """
     paths = [PurePosixPath(row.path) for row in record or () if row.path.endswith(_SOURCE)]
     folders = {it.parent for it in paths if it.name == "__init__.py"}
@@ -124,9 +124,9 @@ def _is_meant(parts: tuple[str, ...]) -> bool:
 
 
 def _named(inventory: Inventory, packages: Packages) -> list[Package]:
-    """The installed packages that the user named: those that the lock of the environment was requested for.
+    """The installed packages that the user requested: those in the request of the environment's lock.
 
-    Without a lock, those that an installer marks as requested, unless another package requires them too.
+    Without a lock, those that an installer marked as requested, unless another package requires them.
     """
     requested = _requested(inventory.prefix)
     if requested is None:
@@ -138,7 +138,7 @@ def _named(inventory: Inventory, packages: Packages) -> list[Package]:
 
 
 def _requested(prefix: Path) -> set[str] | None:
-    """The requirements in the lock of an environment that envsolve made; None for another one."""
+    """The requirements in the lock of an environment that envsolve created; None for other environments."""
     try:
         record = read_record(prefix)
         if record is None:
@@ -171,22 +171,22 @@ def _failed(
     raised = it.outcome.error
     text = f"{raised['type']}: {raised['text']}" if raised else ""
     causes = [str(cause) for cause in it.outcome.noted("causes") or ()]
-    said = "\n".join((it.outcome.tail, text, *causes)).strip()
-    line = ([text, *causes][-1] or said or "it ended without a word").splitlines()[0][:_LONGEST_LINE]
-    if not has_gpu and _WANTS_A_GPU.search(said):
+    output = "\n".join((it.outcome.tail, text, *causes)).strip()
+    line = ([text, *causes][-1] or output or "it ended without a word").splitlines()[0][:_LONGEST_LINE]
+    if not has_gpu and _WANTS_A_GPU.search(output):
         return ProbeReport(name, Status.SKIP, seconds, f"not tried: it needs a GPU ({line})")
     if it.outcome.ending.timeout is not None:
         line = f"it took more than {it.outcome.ending.timeout:g} s"
     elif it.outcome.ending.crash:
         line = it.outcome.ending.crash
-    found = next((finding for finding in explain(said) if finding.severity is Severity.ERROR), None)
+    found = next((finding for finding in explain(output) if finding.severity is Severity.ERROR), None)
     findings = (found,) if found else tuple(edited(it, line))
     other = make_finding("module-not-imported", (line,), about=it.package, package=it.package, module=it.module)
     return ProbeReport(name, Status.FAIL, seconds, line, findings or (other,))
 
 
 def _edited(packages: Packages, prefix: Path, it: _Import, line: str) -> Iterator[Finding]:
-    """A finding for each package that brought another file than is now there, and in which the import failed."""
+    """A finding for each package that had another version of a file in which the import failed."""
     files = {Path(str(file)) for file in it.outcome.noted("files") or ()}
     for package in packages.by_name.values():
         for row in () if package.is_of_conda else packages.record(package) or ():

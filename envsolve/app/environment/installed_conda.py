@@ -1,6 +1,6 @@
-"""The conda packages of a prefix as a lock holds them: what conda-meta says of each, which conda wrote as it linked it.
+"""The conda packages of a prefix as in a lock, from the records that conda wrote to conda-meta when linking.
 
-A record holds what the channel said of the package, its address and its digests among that (conda's PrefixRecord,
+A record includes the channel's data on the package, such as address and digests (conda's PrefixRecord,
 https://docs.conda.io/projects/conda/en/stable/dev-guide/api/conda/models/records).
 """
 
@@ -18,11 +18,11 @@ from envsolve.model.conda import CondaPackage
 from envsolve.resolve.closure.releases import Unfit
 
 _NO_REQUEST = ("", "None")
-"""What stands for the request of a package that came in as a dependency."""
+"""The values for packages that were installed as dependencies."""
 
 
 class Missing(NamedTuple):
-    """An installed package that no lock can hold, and why; ``unfit`` says it of one that an index could have."""
+    """An installed package that no lock can contain, and why. ``unfit`` is the reason if an index could have it."""
 
     name: str
     version: str
@@ -34,7 +34,7 @@ class Missing(NamedTuple):
 
 
 class InstalledConda(NamedTuple):
-    """The packages by name, what was requested by name, and what cannot be in a lock."""
+    """The packages by name, the requested ones by name, and those that a lock cannot contain."""
 
     packages: tuple[CondaPackage, ...]
     requested: tuple[str, ...]
@@ -42,7 +42,7 @@ class InstalledConda(NamedTuple):
 
 
 def installed_conda(prefix: Path) -> InstalledConda:
-    """What is installed in the conda prefix; nothing where it is none."""
+    """The packages in the conda prefix; none if it is not one."""
     packages: list[CondaPackage] = []
     requested: list[str] = []
     missing: list[Missing] = []
@@ -92,7 +92,7 @@ def _package(record: Mapping[str, object]) -> CondaPackage | Missing:
 
 
 def _requested(record: Mapping[str, object]) -> tuple[str, ...]:
-    """The match specs that were typed for it: one before conda 25.7, a list since."""
+    """The match specs that were typed for it: a string before conda 25.7, a list since."""
     stated = (*_texts(record, "requested_specs"), _text(record, "requested_spec"))
     return tuple(dict.fromkeys(it for it in stated if it not in _NO_REQUEST))
 

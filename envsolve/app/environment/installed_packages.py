@@ -1,7 +1,7 @@
-"""What is installed in an environment, as a search around it sees it: what stays, what may change, and what each needs.
+"""The installed packages for a search around them: which stay, which may change, and what each requires.
 
-A framework, the CUDA that it rests on and what no index has stay: nothing could install them again. If the matrix does
-not know a framework, every compiled package that it needs stays too: its metadata alone do not say what it works with.
+A framework, its CUDA, and packages that no index has stay, as nothing could install them again. If the matrix does not
+have a framework, all compiled packages that it needs stay too: metadata do not say what it works with.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _LONGEST = 64 * 1024
 
 
 class InstalledPackages:
-    """What an environment has, and which of it may change; ``replaced`` are requirements by their address."""
+    """The installed packages, and which may change. ``replaced`` are requirements by address."""
 
     def __init__(self, inventory: Inventory, markers: Markers, replaced: Collection[str]) -> None:
         packages = Packages(inventory.search_path)
@@ -37,12 +37,12 @@ class InstalledPackages:
 
     @cached_property
     def frameworks(self) -> Mapping[str, str]:
-        """The packages that are frameworks, each with the framework that it is."""
+        """The packages of frameworks, with the framework of each."""
         every = FRAMEWORKS.values()
         return {name: it.name for name in self.by_name for it in every if it.is_installed_as(name)}
 
     def _needed_by(self, names: Iterable[str]) -> set[str]:
-        """Those of ``names`` and all that they need."""
+        """``names`` and all their dependencies."""
         waiting, found = list(names), set[str]()
         while waiting:
             name = waiting.pop()
@@ -57,12 +57,12 @@ class InstalledPackages:
 
     @cached_property
     def _of_cuda(self) -> set[str]:
-        """What goes with a framework alone, and what of CUDA they need."""
+        """The packages that only work with a framework, and the CUDA packages that they need."""
         beside = {name for name in self.by_name if any(it.is_beside(name) for it in FRAMEWORKS.values())}
         return beside | {it for it in self._needed_by((*self.frameworks, *beside)) if it.startswith(OF_CUDA)}
 
     def why_it_stays(self, name: str, unknown: Collection[str]) -> str:
-        """Why no other version may be installed, "" if one may. ``unknown`` are frameworks the matrix lacks."""
+        """Why no other version may be installed, "" if one may. ``unknown`` frameworks are not in the matrix."""
         package = self.by_name[name]
         origin = origin_of(package)
         if name in self.frameworks:
@@ -76,12 +76,12 @@ class InstalledPackages:
         return "" if is_file(package.folder / "RECORD") else "pip cannot uninstall it: it has no RECORD"
 
     def present(self, names: Iterable[str]) -> dict[str, Present]:
-        """Those of ``names``, which stay as they are, for the search."""
+        """``names``, which stay unchanged, for the search."""
         found = ((name, self.by_name[name]) for name in names)
         return {name: Present(it.version, name, self._needs[name]) for name, it in found}
 
-    def asked(self, fixed: Collection[str]) -> Iterator[tuple[Need, str]]:
-        """What installed packages that are not ``fixed`` have to meet: to stay there, and to suit those that are."""
+    def requirements_of(self, fixed: Collection[str]) -> Iterator[tuple[Need, str]]:
+        """The requirements of packages that are not ``fixed``: to stay installed, and to fit those that are."""
         for name, package in self.by_name.items():
             if name not in fixed:
                 yield Need(name, (), "", ""), _STAYS
@@ -91,7 +91,7 @@ class InstalledPackages:
                     yield need, _label(package)
 
     def in_the_way(self, conflict: Conflict, fixed: Collection[str]) -> set[str]:
-        """What of the ``fixed`` packages has no part in an answer."""
+        """The ``fixed`` packages that have no place in any answer."""
         requirements = [requirement for requirement, _ in conflict.causes]
         names = {
             *(it.name for it in requirements),
@@ -115,6 +115,6 @@ def _needs(package: Package) -> Iterator[Need]:
 
 
 def _is_compiled(package: Package) -> bool:
-    """Whether a wheel is for one platform alone; what does not say so may be."""
+    """Whether a wheel is for one platform only; assumed if it does not say."""
     tags = text_of(package.folder / "WHEEL", _LONGEST)
     return tags is None or _NOT_PURE.search(tags) is not None

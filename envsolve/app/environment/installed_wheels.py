@@ -1,8 +1,7 @@
-"""The wheels of an environment as a lock holds them: what is installed, with the files of these versions on an index.
+"""The wheels of an environment as in a lock: the installed versions, with their files on an index.
 
-An installed distribution does not say which file it came from. What it says is its version and, where it was not taken
-from an index by name, its origin: direct_url.json
-(https://packaging.python.org/specifications/direct-url-data-structure).
+An installed distribution does not say which file it came from. It has a version and, if it was not installed from an
+index by name, an origin: direct_url.json (https://packaging.python.org/specifications/direct-url-data-structure).
 """
 
 from __future__ import annotations
@@ -25,15 +24,15 @@ from envsolve.resolve.closure.releases import Unfit
 
 _LONGEST_METADATA = 16 * 1024 * 1024
 TOOLS = ("pip", "setuptools", "wheel", "distribute")
-"""What is in an environment from its beginning; pip freeze leaves it out as well."""
+"""Packages that a new environment has; pip freeze leaves them out, too."""
 _STRONG = ("sha256", "sha384", "sha512")
 
 
 class Origin(NamedTuple):
-    """Where an installed wheel is from: an address with digests, or, where both are empty, an index.
+    """The source of an installed wheel: an address with digests or, if both are empty, an index.
 
-    ``is_local`` says that the address is one of this machine. Without digests, or of this machine, it is a file that
-    an index has to know. ``reason`` says why no lock can hold it.
+    ``is_local`` means that the address is on this machine. A local file, or one without digests, must be known to an
+    index. ``reason`` says why no lock can contain it.
     """
 
     url: str = ""
@@ -43,7 +42,7 @@ class Origin(NamedTuple):
 
 
 class InstalledWheels(NamedTuple):
-    """The pins by name, what was requested by name, and what cannot be in a lock."""
+    """The pins by name, the requested ones by name, and those that a lock cannot contain."""
 
     pins: tuple[Pin, ...]
     requested: tuple[str, ...]
@@ -51,24 +50,24 @@ class InstalledWheels(NamedTuple):
 
 
 def captured(packages: Iterable[Package], markers: Markers) -> tuple[tuple[Package, ...], dict[str, set[str]]]:
-    """The packages that a lock holds, and for each name what it requires of what is installed.
+    """The packages for a lock, and by name the installed packages that each requires.
 
-    pip, setuptools and wheel are left out where nothing requires them.
+    pip, setuptools and wheel are left out if nothing requires them.
     """
     every = sorted(packages, key=lambda it: it.name)
     requires = _requires(every, markers)
     needed = {name for package in every for name in requires[package.name] if package.name not in TOOLS}
-    kept = tuple(it for it in every if it.name not in TOOLS or it.name in needed)
-    return kept, requires
+    packages_of_lock = tuple(it for it in every if it.name not in TOOLS or it.name in needed)
+    return packages_of_lock, requires
 
 
 def named(packages: Iterable[Package]) -> dict[str, str]:
-    """The versions that an index is queried for, by name."""
+    """The versions to query an index for, by name."""
     return {it.name: it.version for it in packages if not origin_of(it).reason}
 
 
 def wheels_of(packages: Sequence[Package], requires: Mapping[str, set[str]], files: ExactFiles) -> InstalledWheels:
-    """The pins of ``packages``, as the indexes have them. Raises OutsideError if one fails."""
+    """The pins of ``packages``, with their files on the indexes. Raises OutsideError if one fails."""
     names = {it.name for it in packages}
     via: dict[str, list[str]] = {}
     for package in packages:
@@ -87,7 +86,7 @@ def wheels_of(packages: Sequence[Package], requires: Mapping[str, set[str]], fil
 
 
 def origin_of(package: Package) -> Origin:
-    """Where ``package`` is from, as its metadata has it."""
+    """The source of ``package``, from its metadata."""
     if package.fault is not None:
         file, reason = package.fault
         return Origin(reason=f"{file} is malformed: {reason}")
@@ -153,9 +152,9 @@ def _pin(package: Package, files: ExactFiles) -> Pin | Missing:
 
 
 def _described_alike(package: Package, files: Sequence[PackageFile]) -> tuple[PackageFile, ...]:
-    """``files`` without those whose metadata are known not to be what is installed.
+    """``files`` without those whose metadata differ from the installed one.
 
-    Installers copy METADATA as it is, and an index may state its digest (PEP 658).
+    Installers copy METADATA unchanged, and an index may publish its digest (PEP 658).
     """
     content = bytes_of(package.folder / "METADATA", _LONGEST_METADATA)
     digest = sha256(content or b"").hexdigest()
@@ -172,17 +171,17 @@ def _why_not(origin: Origin, unfit: Unfit | None) -> str:
 
 
 def _requires(packages: Sequence[Package], markers: Markers) -> dict[str, set[str]]:
-    """What each requires of the others, with the extras that these require."""
+    """The requirements of each package on the others, with the extras that these require."""
     installed = {it.name for it in packages}
     extras: dict[str, set[str]] = {name: {""} for name in installed}
     requires: dict[str, set[str]] = {name: set() for name in installed}
     while True:
         before = sum(map(len, extras.values()))
         for package in packages:
-            for name, asked in _needs(package, extras[package.name], markers):
+            for name, added in _needs(package, extras[package.name], markers):
                 if name in installed:
                     requires[package.name].add(name)
-                    extras[name] |= asked
+                    extras[name] |= added
         if sum(map(len, extras.values())) == before:
             return {name: needed - {name} for name, needed in requires.items()}
 
@@ -198,5 +197,5 @@ def _needs(package: Package, extras: Iterable[str], markers: Markers) -> Iterato
 
 
 def lies_outside(packages: Iterable[Package], prefix: Path) -> tuple[str, ...]:
-    """The packages that are not in ``prefix``: of the system, of the user, or of a path that a variable names."""
+    """The packages outside of ``prefix``: of the system, of the user, or on a path from a variable."""
     return tuple(it.name for it in packages if not it.folder.is_relative_to(prefix))

@@ -1,4 +1,4 @@
-"""The lock that an environment of envsolve was made from, what differs from it now, and the command that repairs it."""
+"""The lock from which envsolve created an environment, the differences, and the command that repairs them."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ _PREFIX = ".venv"
 
 
 def differs_from_lock(prefix: Path, *, runs: bool = True) -> tuple[Note, ...]:
-    """A note on what is missing, changed or damaged in an environment that envsolve made, with the command for it.
+    """A note on missing, changed or damaged packages in an environment that envsolve created, with a repair command.
 
-    ``runs`` says whether its Python does. Nothing for another environment, and for one that has all of its lock.
+    ``runs`` says whether its Python runs. No note for other environments, or without differences.
     """
     try:
         record = read_record(prefix)
@@ -36,12 +36,12 @@ def differs_from_lock(prefix: Path, *, runs: bool = True) -> tuple[Note, ...]:
         if not found:
             return ()
         return (Note("differs-from-lock", _text(prefix, found), _command(prefix, record)),)
-    except (UsageError, FileError, OSError):  # the record, the lock or the project is broken: other findings
+    except (UsageError, FileError, OSError):  # other findings report a broken record, lock or project
         return ()
 
 
 def sync_command(prefix: Path) -> str | None:
-    """The `envsolve sync` that brings an environment to its lock; None if it is none of a project."""
+    """The `envsolve sync` command for an environment; None if it does not belong to a project."""
     try:
         record = read_record(prefix)
         return None if record is None or not record.names(prefix) else _sync(prefix, record)
@@ -50,7 +50,7 @@ def sync_command(prefix: Path) -> str | None:
 
 
 def lock_command(prefix: Path) -> str | None:
-    """What brings an environment that envsolve made to its lock: `sync`, or `create`; None for another one."""
+    """The command that installs its lock again, `sync` or `create`; None if envsolve did not create the environment."""
     try:
         record = read_record(prefix)
         return None if record is None or not record.names(prefix) else _command(prefix, record)
@@ -68,7 +68,7 @@ def _text(prefix: Path, found: list[str]) -> str:
 
 
 def _differences(plan: Plan, prefix: Path) -> Iterator[str]:
-    """What to say of each package that is not as the lock has it."""
+    """A line for each package that differs from the lock."""
     there = installed(prefix)
     locked: dict[str, list[str]] = {}
     for pin in plan.lock.pins:

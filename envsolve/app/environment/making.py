@@ -1,4 +1,4 @@
-"""What is installed for a plan, and by what: conda packages by rattler, a venv and wheels by uv or pip."""
+"""The installation of a plan: conda packages with rattler, a venv and wheels with uv or pip."""
 
 from __future__ import annotations
 
@@ -29,21 +29,20 @@ _CONDA_CACHE = "conda-packages"
 
 
 class CreateRequest(NamedTuple):
-    """What is to be made, where, and how.
+    """A request to create an environment: where, from which lock, and how.
 
-    ``lock`` is the file that is named; with ``text``, a lock that was made for it, the file that it would be in.
-    ``request`` is the command that makes it again.
-    ``python`` bounds the interpreter of a venv. ``channel_logins`` are addresses of channels, bare and with what opens
-    them. ``session`` opens the solver of conda packages, for an environment.yml, which has no addresses. ``force``
-    replaces an environment of envsolve, ``changes`` installs and removes only what differs in it, and installs the
-    packages ``again`` once more. ``keep`` leaves an unfinished one, ``builds`` lets packages without a wheel be built,
-    within ``build_constraints`` and those that the lock records. ``tell`` gets what is to be known before anything is
-    fetched. ``project`` is the file that requests the lock, if any. With ``dry_run`` nothing is made or changed.
+    ``lock`` is the lock file; with ``text``, the file that a newly made lock would be in. ``command`` creates the
+    environment again. ``python`` limits the interpreter of a venv. ``channel_logins`` are addresses of channels,
+    without and with logins. ``session`` opens the solver of conda packages for an environment.yml, which has no
+    addresses. ``force`` replaces an environment of envsolve; ``changes`` only installs and removes what differs, and
+    reinstalls the packages in ``again``. ``keep`` leaves an unfinished environment. ``builds`` allows building packages
+    without a wheel, within ``build_constraints`` and those recorded in the lock. ``tell`` gets notes before anything is
+    fetched. ``project`` is the file that requests the lock, if any. ``dry_run`` changes nothing.
     """
 
     prefix: str
     lock: Path
-    request: str
+    command: str
     network: InstallerNetwork
     session: Callable[[], AbstractContextManager[Session]]
     text: str | None = None
@@ -61,20 +60,20 @@ class CreateRequest(NamedTuple):
 
 
 def make(
-    asked: CreateRequest, plan: Plan, prefix: Path, matrix: Matrix, environ: Mapping[str, str], progress: Progress
+    request: CreateRequest, plan: Plan, prefix: Path, matrix: Matrix, environ: Mapping[str, str], progress: Progress
 ) -> tuple[Note, ...]:
-    """Install what ``plan`` has into the directory ``prefix``; what to note of it.
+    """Install ``plan`` into the directory ``prefix``. Returns notes.
 
-    Raises OutsideError if something cannot be fetched or run. OSError passes.
+    Raises OutsideError if something cannot be fetched or run, and OSError.
     """
     if plan.kind is Kind.VENV:
         with scratch_in(prefix) as scratch:
-            _make_venv(asked, plan, prefix, find_uv(), environ, scratch, progress)
-    return install_packages(asked, plan, prefix, matrix, environ, progress)
+            _make_venv(request, plan, prefix, find_uv(), environ, scratch, progress)
+    return install_packages(request, plan, prefix, matrix, environ, progress)
 
 
 def install_packages(
-    asked: CreateRequest,
+    request: CreateRequest,
     plan: Plan,
     prefix: Path,
     matrix: Matrix,
@@ -82,22 +81,22 @@ def install_packages(
     progress: Progress,
     again: Collection[str] = (),
 ) -> tuple[Note, ...]:
-    """Install the packages of ``plan`` into the environment at ``prefix``; those that are there stay.
+    """Install the packages of ``plan`` into the environment at ``prefix``; existing ones stay. Returns notes.
 
-    Conda packages in ``again`` are installed once more. What to note, and errors as in :func:`make`.
+    Reinstalls the conda packages in ``again``. Raises the same errors as :func:`make`.
     """
     platform = this_platform()
     notes: list[Note] = []
     if plan.kind is Kind.CONDA:
-        notes += _install_conda(asked, plan, prefix, environ, progress, again)
+        notes += _install_conda(request, plan, prefix, environ, progress, again)
     if plan.lock.pins:
         from envsolve.create.builds import recorded_build_constraints
         from envsolve.create.wheels import Wheels, install_wheels
 
-        constraints = tuple(dict.fromkeys((*asked.build_constraints, *recorded_build_constraints(plan.lock))))
-        wheels = Wheels(plan.lock, find_uv(), plan.kind is Kind.VENV, asked.builds, constraints)
-        logins = (*asked.network.logins, *(address for _, address in plan.logins))
-        network = asked.network._replace(logins=logins)
+        constraints = tuple(dict.fromkeys((*request.build_constraints, *recorded_build_constraints(plan.lock))))
+        wheels = Wheels(plan.lock, find_uv(), plan.kind is Kind.VENV, request.builds, constraints)
+        logins = (*request.network.logins, *(address for _, address in plan.logins))
+        network = request.network._replace(logins=logins)
         python = plan.kind.interpreter(prefix, windows=platform.is_windows)
         with scratch_in(prefix) as scratch:
             notes += install_wheels(python, wheels, network, environ, scratch, progress)
@@ -108,7 +107,7 @@ def install_packages(
 
 
 def _make_venv(
-    asked: CreateRequest,
+    request: CreateRequest,
     plan: Plan,
     prefix: Path,
     uv: str | None,
@@ -120,14 +119,14 @@ def _make_venv(
     from envsolve.create.tools import tool_environ
     from envsolve.create.venv import make_venv
 
-    with tool_environ(environ, asked.network, scratch) as variables:
+    with tool_environ(environ, request.network, scratch) as variables:
         progress("looking for a Python")
-        found = find_python(plan.python, uv, variables, offline=asked.network.offline, project=asked.project)
+        found = find_python(plan.python, uv, variables, offline=request.network.offline, project=request.project)
         make_venv(prefix, found, uv, variables, progress)
 
 
 def _install_conda(
-    asked: CreateRequest,
+    request: CreateRequest,
     plan: Plan,
     prefix: Path,
     environ: Mapping[str, str],
@@ -136,7 +135,7 @@ def _install_conda(
 ) -> list[Note]:
     from envsolve.conda.installing import Installation, install, missing_scripts, package_cache
 
-    network = asked.network
+    network = request.network
     with ExitStack() as stack:
         if network.no_cache:
             passing = TemporaryDirectory(prefix="envsolve-", ignore_cleanup_errors=True)
@@ -146,7 +145,9 @@ def _install_conda(
         else:
             cache = package_cache(environ)
         install(
-            Installation(prefix, this_platform(), plan.lock.conda, cache, asked.channel_logins, network.offline, again),
+            Installation(
+                prefix, this_platform(), plan.lock.conda, cache, request.channel_logins, network.offline, again
+            ),
             progress,
         )
     scripts = missing_scripts(prefix)
@@ -157,12 +158,15 @@ def _install_conda(
 
 
 def _write_activation(plan: Plan, prefix: Path, platform: Platform, matrix: Matrix) -> Iterator[Note]:
-    """Have set what frameworks here need; on Windows an environment is on its path, and no framework has XLA."""
-    from envsolve.app.status.held_stack import stack_in
+    """Set variables that the frameworks need when the environment is activated.
+
+    Not on Windows: there an activated environment is on the path, and no framework has XLA.
+    """
+    from envsolve.app.status.locked_stack import stack_in
 
     forget(prefix)
-    held = None if platform.is_windows else stack_in(plan.lock, PurePath(plan.lock_name), plan.text, platform, matrix)
-    rows = [row for rows in (held.releases.values() if held is not None else ()) for row in rows]
+    stack = None if platform.is_windows else stack_in(plan.lock, PurePath(plan.lock_name), plan.text, platform, matrix)
+    rows = [row for rows in (stack.releases.values() if stack is not None else ()) for row in rows]
     if any(row.cuda_libraries is CudaLibraries.NONE and row.source.is_wheel for row in rows):
         write_library_path(prefix)
     known = (FRAMEWORKS[row.framework] for row in rows if row.cuda is not None and row.framework in FRAMEWORKS)
@@ -177,12 +181,12 @@ def _write_activation(plan: Plan, prefix: Path, platform: Platform, matrix: Matr
 
 @contextmanager
 def scratch_in(prefix: Path) -> Iterator[Path]:
-    """A directory below ``prefix`` that this user alone may read, gone when this is left. OSError passes.
+    """A temporary directory below ``prefix`` that only this user can read. Raises OSError.
 
-    Files of a command may hold logins: here the next command clears them away after a kill, in the system's directory
-    for such files they would stay.
+    Files for installers may contain logins. After a kill, the next command removes them here; in the system's directory
+    for temporary files they would stay.
     """
     folder = prefix / LOCKS
     folder.mkdir(exist_ok=True)
-    with TemporaryDirectory(prefix="scratch-", dir=folder) as scratch:  # made with mode 0700
+    with TemporaryDirectory(prefix="scratch-", dir=folder) as scratch:  # created with mode 0700
         yield Path(scratch)

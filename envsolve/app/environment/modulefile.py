@@ -1,8 +1,8 @@
-"""``create --modulefile``: a module file for an environment, which Environment Modules and Lmod both read.
+"""``create --modulefile``: a module file for an environment that both Environment Modules and Lmod can read.
 
-It is Tcl, which Lmod translates, with commands of both alone (modules.readthedocs.io, modulefile;
-lmod.readthedocs.io, "TCL modulefiles and Lmod"): ``source-sh``, which would run conda's activation scripts, is not in
-every Lmod. So these run here, and the file sets what they leave.
+It is Tcl, which Lmod translates, and uses only commands that both have (modules.readthedocs.io, modulefile;
+lmod.readthedocs.io, "TCL modulefiles and Lmod"). Not every Lmod has ``source-sh``, which would run conda's activation
+scripts. So the scripts run here, and the file sets the resulting variables.
 """
 
 from __future__ import annotations
@@ -23,15 +23,15 @@ from envsolve.validation.environment import take_inventory
 MADE = "# Made by envsolve create, which overwrites this file."
 _MAGIC = "#%Module1.0"
 _LONGEST = 1 << 20
-_KEPT = ("HOME", "LANG", "LC_ALL", "USER")
-"""Variables that activation scripts may read; none of a module is among them."""
+_PASSED_ON = ("HOME", "LANG", "LC_ALL", "USER")
+"""Variables that activation scripts may read and that no module sets."""
 _SYSTEM_PATH = "/usr/local/bin:/usr/bin:/bin"
 _BACKUPS = ("CONDA_BACKUP_", "ENVSOLVE_OLD_")
-"""How scripts keep a value for their deactivation; the module system does so itself."""
+"""Prefixes of variables in which scripts save values for deactivation; the module system does so itself."""
 
 
 class Description(NamedTuple):
-    """What a module file says of an environment: its ``stack`` is None if its lock has none."""
+    """The contents of a module file. ``stack`` is None if the lock has none."""
 
     prefix: Path
     python: Path
@@ -39,7 +39,7 @@ class Description(NamedTuple):
 
 
 def require_own(file: Path) -> None:
-    """Raise UsageError for a file that someone else wrote, or in a directory that is not there."""
+    """Raise UsageError for a file that someone else wrote, or in a directory that does not exist."""
     try:
         text = read_text(file, _LONGEST)
     except FileError as error:
@@ -53,7 +53,7 @@ def require_own(file: Path) -> None:
 
 def modulefile(about: Description, file: Path, environ: Mapping[str, str]) -> str:
     """The content of ``file``. Raises OutsideError if the environment or its activation scripts do not run."""
-    plain = {"PATH": _SYSTEM_PATH, **{name: environ[name] for name in _KEPT if name in environ}}
+    plain = {"PATH": _SYSTEM_PATH, **{name: environ[name] for name in _PASSED_ON if name in environ}}
     with Children() as children:
         inventory = take_inventory(about.python, environ, children)
         found = activated(plain, inventory)
@@ -85,7 +85,7 @@ def _whatis(about: Description, python: str) -> Iterator[str]:
 
 
 def _settings(before: Mapping[str, str], after: Mapping[str, str]) -> Iterator[str]:
-    """What leads from ``before`` to ``after``: directories in front of those that are there, or a value."""
+    """The commands that change ``before`` to ``after``: they prepend directories or set values."""
     for name, value in sorted(after.items()):
         if value in ("", before.get(name)) or name.startswith(_BACKUPS):
             continue
@@ -98,6 +98,6 @@ def _settings(before: Mapping[str, str], after: Mapping[str, str]) -> Iterator[s
 
 
 def _word(text: str) -> str:
-    """``text`` as one word of Tcl, whatever is in it."""
+    """``text`` as a single Tcl word, whatever its characters."""
     escaped = re.sub(r"([^\w./:,=@+-])", r"\\\1", text).replace("\\\n", "\\n")
     return escaped or "{}"

@@ -1,6 +1,6 @@
-"""An environment that is there, brought to another lock: only what differs is installed or removed.
+"""Change an existing environment to another lock: only what differs is installed or removed.
 
-While that goes on, its record says that it is changing: whatever fails then, the same command goes on where it ended.
+Meanwhile its record says that it is changing. After a failure, the same command continues.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 
 from envsolve.app.environment.making import CreateRequest, Progress, install_packages, scratch_in
-from envsolve.app.status.held_stack import packages_in
+from envsolve.app.status.locked_stack import packages_in
 from envsolve.app.status.package_changes import Change
 from envsolve.boundary.answers import query_python
 from envsolve.create.claims import altered_files, claiming
@@ -32,7 +32,7 @@ _SITE_PACKAGES = ("lib/python3.*/site-packages", "Lib/site-packages")
 
 
 def can_change(place: Place, plan: Plan, python: Path, environ: Mapping[str, str]) -> bool:
-    """Whether the environment can become that of ``plan`` as it stands: of the same kind, with a Python that fits."""
+    """Whether the environment can be changed to ``plan``: it has the same kind and a fitting Python."""
     if place.record is None or place.record.kind is not plan.kind:
         return False
     try:
@@ -46,11 +46,11 @@ def can_change(place: Place, plan: Plan, python: Path, environ: Mapping[str, str
 
 
 def change(
-    asked: CreateRequest, plan: Plan, place: Place, matrix: Matrix, environ: Mapping[str, str], progress: Progress
+    request: CreateRequest, plan: Plan, place: Place, matrix: Matrix, environ: Mapping[str, str], progress: Progress
 ) -> tuple[tuple[Change, ...], tuple[Note, ...]]:
-    """Bring the environment at ``place`` to ``plan``; what changed in it, and what to note.
+    """Change the environment at ``place`` to ``plan``. Returns the changes and notes.
 
-    Raises OutsideError if something cannot be fetched or run, UsageError where envsolve did not make it.
+    Raises OutsideError if something cannot be fetched or run, UsageError if envsolve did not create it.
     """
     prefix, record = place.path, place.record
     assert record is not None
@@ -58,16 +58,16 @@ def change(
     before, foreign, altered = installed(prefix), note_foreign_files(prefix), frozenset(altered_files(prefix))
     with claiming(prefix):
         write_record(prefix, record._replace(state=State.CHANGING, passed=None))
-        again = _remove_wheels(asked, plan, prefix, altered, environ, progress)
-        if again and not asked.network.offline:  # what is in the cache may have the same damage, by a hard link
-            asked = asked._replace(network=asked.network._replace(no_cache=True))
-        notes = install_packages(asked, plan, prefix, matrix, environ, progress, again)
+        again = _remove_wheels(request, plan, prefix, altered, environ, progress)
+        if again and not request.network.offline:  # hard links give the cache the same damage
+            request = request._replace(network=request.network._replace(no_cache=True))
+        notes = install_packages(request, plan, prefix, matrix, environ, progress, again)
         write_lock(prefix, plan)
         after = installed(prefix)
         changes = tuple(_changes(before, after, again))
         changed = {it.name for it in changes}
         list_own_files(prefix, foreign.difference(*(files for name, files in _files(prefix) if name in changed)))
-        finished = record_of(plan, asked.request, State.FINISHED, prefix)
+        finished = record_of(plan, request.command, State.FINISHED, prefix)
         write_record(prefix, finished if changes else finished._replace(passed=record.passed))
     if again:
         text = f"files of {' and '.join(sorted(again))} were missing or changed: installed again"
@@ -76,9 +76,9 @@ def change(
 
 
 def would_change(plan: Plan, prefix: Path) -> tuple[Change, ...]:
-    """What :func:`change` would change in the environment at ``prefix``, or making it where there is none.
+    """What :func:`change` or, without an environment, a creation would change at ``prefix``.
 
-    A package whose marker is about the version of Python counts for every version.
+    Packages whose marker depends on the version of Python count for every version.
     """
     wanted: dict[str, list[str]] = {}
     for it in packages_in(plan.lock, this_platform()):
@@ -94,21 +94,21 @@ def would_change(plan: Plan, prefix: Path) -> tuple[Change, ...]:
 
 
 def is_same(version: str, other: str) -> bool:
-    """Whether a package that is installed in ``version`` is the one that a lock has in ``other``, "" for any."""
+    """Whether a package installed in ``version`` is the one in a lock with version ``other``, "" for any."""
     return not other or is_same_version(version, other)
 
 
 def installed(prefix: Path) -> dict[str, str]:
-    """The versions of what is installed below ``prefix``, conda packages with their build."""
+    """The versions of the packages installed below ``prefix``; for conda packages with their build."""
     conda = {it.name: f"{it.version} {it.build}" for it in CondaMeta(prefix).packages}
     return {**{it.name: it.version for it in _wheels(prefix)}, **conda}
 
 
 def damaged(prefix: Path, altered: Collection[Path] = ()) -> frozenset[str]:
-    """The packages below ``prefix`` that lack files which they brought, or have other libraries than these.
+    """The packages below ``prefix`` that lack files, or whose libraries were changed.
 
-    So has one whose RECORD was written again: someone installed the same version, from wherever. Modules that were
-    edited are their author's. ``altered`` are files that were altered before this command claimed the directory.
+    Also those whose RECORD was rewritten: someone installed the same version again. Edited modules are left alone.
+    ``altered`` are files that were changed before this command claimed the directory.
     """
     wrong = {it for it in (*altered, *altered_files(prefix)) if _is_damage(prefix / it)}
     return frozenset(name for name, files in _files(prefix) if not wrong.isdisjoint(files)) if wrong else frozenset()
@@ -121,7 +121,7 @@ def _is_damage(path: Path) -> bool:
 
 
 def _files(prefix: Path) -> Iterator[tuple[str, set[Path]]]:
-    """The packages below ``prefix``, each with the files that it says it brought there."""
+    """The packages below ``prefix``, each with the files that it installed."""
     for it in _wheels(prefix):
         yield it.name, {(it.location / row.path).relative_to(prefix) for row in read_rows(it.folder) or ()}
     for package in CondaMeta(prefix).packages:
@@ -135,7 +135,7 @@ def _changes(before: Mapping[str, str], after: Mapping[str, str], again: Collect
 
 
 def _wheels(prefix: Path) -> list[Package]:
-    """The installed wheels, without what conda installed."""
+    """The installed wheels, without those that conda installed."""
     folders = (it for pattern in _SITE_PACKAGES for it in prefix.glob(pattern))
     of_conda = CondaMeta(prefix).distributions
     every = (it for it in Packages(folders).every if not it.is_of_conda)
@@ -143,21 +143,21 @@ def _wheels(prefix: Path) -> list[Package]:
 
 
 def _remove_wheels(
-    asked: CreateRequest,
+    request: CreateRequest,
     plan: Plan,
     prefix: Path,
     altered: Collection[Path],
     environ: Mapping[str, str],
     progress: Progress,
 ) -> frozenset[str]:
-    """Uninstall the wheels that the lock has not, and those that are damaged, maybe by that; all that is damaged.
+    """Uninstall the wheels that are not in the lock, and damaged ones. Returns all damaged packages.
 
     The pip that installs the others stays.
     """
     uv = find_uv()
     pip = set[str]() if uv else {"pip"}
     python = plan.kind.interpreter(prefix, windows=this_platform().is_windows)
-    with scratch_in(prefix) as scratch, tool_environ(environ, asked.network, scratch) as variables:
+    with scratch_in(prefix) as scratch, tool_environ(environ, request.network, scratch) as variables:
 
         def remove(names: Collection[str]) -> None:
             if names:
@@ -165,6 +165,6 @@ def _remove_wheels(
 
         remove({it.name for it in _wheels(prefix)} - {pin.name for pin in plan.lock.pins} - pip)
         progress("looking for damaged files")
-        again = (damaged(prefix, altered) | (asked.again & installed(prefix).keys())) - pip
+        again = (damaged(prefix, altered) | (request.again & installed(prefix).keys())) - pip
         remove(again & {it.name for it in _wheels(prefix)})
     return again

@@ -1,4 +1,4 @@
-"""The use case of validating: this machine, the environment that is meant, and the probes for both."""
+"""Validate this machine and an environment: collect the probes for both and run them."""
 
 from __future__ import annotations
 
@@ -36,26 +36,26 @@ from envsolve.validation.validator import Device, Plan, validate
 
 _ROOT = Path("/")
 ENVIRONMENT = "environment"
-"""The probe that is there where activating the environment, or a file of it, is at fault."""
+"""The probe that reports errors of the environment's activation or files."""
 PACKAGES = "packages"
-"""The probe that is there where a package beside the frameworks has no code for a GPU, or is for another CUDA."""
+"""The probe that reports packages outside of the frameworks without code for a GPU, or for another CUDA."""
 
 
 class Progress(Protocol):
-    """Whoever watches."""
+    """Shows the progress."""
 
     def show(self, text: str) -> None:
-        """Say what is being done."""
+        """Show what is being done."""
 
     def clear(self) -> None:
-        """It is done."""
+        """Remove the text."""
 
 
 class ValidateRequest(NamedTuple):
-    """What is to be validated, as it was requested; None and () stand for what is found.
+    """The request for a validation; None and () stand for what is detected.
 
-    ``device`` is ``auto`` for the GPU where the machine or the environment has to do with one, ``here`` for the GPU
-    where both have. ``gpus`` are indices among the GPUs that programs see; ``timeout`` and ``burn`` are in seconds.
+    ``device`` is ``auto`` for the GPU if the machine or the environment involves one, ``here`` if both do. ``gpus`` are
+    indices of GPUs that programs see; ``timeout`` and ``burn`` are in seconds.
     """
 
     progress: Progress
@@ -69,58 +69,56 @@ class ValidateRequest(NamedTuple):
     matrix_directory: Path | None = None
 
 
-def validation_of(asked: ValidateRequest, environ: Mapping[str, str]) -> Validation:
-    """Validate the environment that is meant, and record in one that envsolve made whether that passed.
+def validation_of(request: ValidateRequest, environ: Mapping[str, str]) -> Validation:
+    """Validate an environment. If envsolve created it, record whether the validation passed.
 
-    A part of the frameworks, or another device than `sync` would test, proves too little to be recorded.
-
-    Raises UsageError if it cannot be made out or a framework that is named is not in it, OutsideError where its
-    interpreter does not run.
+    A subset of the frameworks, or another device than `sync` would test, is not enough to record. Raises UsageError if
+    the environment cannot be read or a named framework is not in it; OutsideError if its interpreter does not run.
     """
-    wanted = list({it.name: it for name in asked.frameworks for it in _known(name)}.values())
-    python = interpreter(asked.prefix, asked.python, environ)
-    matrix = Matrix(asked.matrix_directory)
+    wanted = list({it.name: it for name in request.frameworks for it in _known(name)}.values())
+    python = interpreter(request.prefix, request.python, environ)
+    matrix = Matrix(request.matrix_directory)
     try:
         with Children() as children:
-            asked.progress.show(f"querying {python}")
+            request.progress.show(f"querying {python}")
             inventory = take_inventory(python, environ, children)
             frameworks = _present(wanted, inventory)
             host = _this_host(matrix, environ)
-            device = _device(asked, host, inventory)
-            asked.progress.show(f"activating {inventory.prefix}")
+            device = _device(request, host, inventory)
+            request.progress.show(f"activating {inventory.prefix}")
             started = time.perf_counter()
             activation = activated(environ, inventory)
             findings = (*activation.findings, *malformed_files(inventory))
             seconds = round(time.perf_counter() - started, 4)
-            plan = _plan(asked, activation.environ, inventory, frameworks, host, device, matrix)
-            report = validate(plan, children, asked.progress.show)
+            plan = _plan(request, activation.environ, inventory, frameworks, host, device, matrix)
+            report = validate(plan, children, request.progress.show)
             if not wanted:
-                asked.progress.show("importing what was requested")
+                request.progress.show("importing what was requested")
                 explain = partial(_explained, inventory, host, matrix, None)
                 has_gpu = host.status is not GpuStatus.NO_HARDWARE
                 imports = import_probes(inventory, activation.environ, children, explain, has_gpu=has_gpu)
                 report = report._replace(probes=(*report.probes, *imports))
             if device == "cuda":
-                asked.progress.show("packages")
+                request.progress.show("packages")
                 of_packages = _of_packages(inventory, host, activation.environ, matrix)
                 report = report._replace(probes=(*report.probes, *of_packages))
-            asked.progress.show("comparing with the lock")
+            request.progress.show("comparing with the lock")
             differs = differs_from_lock(inventory.prefix)
     finally:
-        asked.progress.clear()
+        request.progress.clear()
     notes = (*activation.notes, *differs, *_notes(device, host, frameworks, inventory))
     if findings:
         report = report._replace(probes=(_of_environment(findings, seconds), *report.probes))
-    is_usual = device == _device(asked._replace(device="here"), host, inventory)
+    is_usual = device == _device(request._replace(device="here"), host, inventory)
     if is_usual and not (wanted and report.is_unbroken):
         _record(inventory.prefix, passed=report.is_unbroken)
     return Validation(report._replace(notes=notes), device, host)
 
 
 def _record(prefix: Path, *, passed: bool) -> None:
-    """Record whether the validation passed in an environment that this user's envsolve made.
+    """Record whether the validation passed in an environment that this user's envsolve created.
 
-    One in use, or that cannot be written, stays as it is.
+    One that is in use or cannot be written stays unchanged.
     """
     with suppress(EnvsolveError):
         record = read_record(prefix)
@@ -133,12 +131,12 @@ def _record(prefix: Path, *, passed: bool) -> None:
 
 
 def _of_environment(findings: tuple[Finding, ...], seconds: float) -> ProbeReport:
-    """What is wrong with the environment's scripts and files, as a probe like the others."""
+    """The errors of the environment's scripts and files, as a probe."""
     return concluded(ENVIRONMENT, seconds, findings[0].title, findings)
 
 
 def _of_packages(inventory: Inventory, host: Host, environ: Mapping[str, str], matrix: Matrix) -> Iterator[ProbeReport]:
-    """What is wrong with the builds of packages beside the frameworks, which no probe runs; their files are read."""
+    """The errors of builds of packages outside of the frameworks, which no probe runs, from their files."""
     from envsolve.diagnose.environment.checks.build_facts import packages_for_other_cuda, packages_without_code
     from envsolve.diagnose.environment.scene import Scene
 
@@ -150,7 +148,7 @@ def _of_packages(inventory: Inventory, host: Host, environ: Mapping[str, str], m
 
 
 def _plan(
-    asked: ValidateRequest,
+    request: ValidateRequest,
     environ: Mapping[str, str],
     inventory: Inventory,
     frameworks: Sequence[AnyFramework],
@@ -166,9 +164,9 @@ def _plan(
         environ=environ,
         device=device,
         frameworks=tuple(it for it in frameworks if isinstance(it, Framework) or (device == "cuda" and it.kernel)),
-        gpus=asked.gpus,
-        burn=asked.burn,
-        timeout=asked.timeout,
+        gpus=request.gpus,
+        burn=request.burn,
+        timeout=request.timeout,
         driver_libraries=cuda_candidates(Machine(host.platform, environ)),
         capabilities=host.capabilities,
         gpu_count=0 if host.status is GpuStatus.NO_HARDWARE else max(1, sum(gpu.count for gpu in host.gpus)),
@@ -188,7 +186,7 @@ def _examined(
     matrix: Matrix,
     capabilities: tuple[ComputeCapability, ...],
 ) -> StaticReport:
-    """What the files of the frameworks show, for GPUs of these capabilities; without any for a machine without GPUs."""
+    """What the files of the frameworks show for GPUs with these capabilities; without any if there is no GPU."""
     from envsolve.diagnose.environment.scene import Scene
 
     known = {gpu.compute_capability: gpu for gpu in host.gpus}
@@ -206,9 +204,9 @@ def _examined(
 def _explained(
     inventory: Inventory, host: Host, matrix: Matrix, framework: AnyFramework | None, text: str
 ) -> tuple[Finding, ...]:
-    """What a text means that ``framework``, or with None any package, printed in this environment.
+    """The findings for a text that ``framework``, or any package if None, printed in this environment.
 
-    One that is dependent may print it of any package, too.
+    A dependent framework may also print texts of any other package.
     """
     from envsolve.app.explain.explaining import findings_in
     from envsolve.diagnose.case import Given
@@ -232,25 +230,25 @@ def _explained(
 
 
 def _this_host(matrix: Matrix, environ: Mapping[str, str]) -> Host:
-    """Detect this machine as it is: what other tools' variables claim of it counts for solving alone."""
+    """Detect this machine as it is. Variables of other tools that describe it only count for solving."""
     from envsolve.host.detection import detect
 
     return detect(thorough=False, environ=environ, pci_table=matrix.gpu_of_pci_id)
 
 
-def _device(asked: ValidateRequest, host: Host, inventory: Inventory) -> Device:
-    """Where operations run; see :class:`ValidateRequest`. Who names GPUs means them."""
-    if asked.device in ("cpu", "cuda"):
-        return asked.device
-    if asked.device == "here":
+def _device(request: ValidateRequest, host: Host, inventory: Inventory) -> Device:
+    """Where operations run; see :class:`ValidateRequest`. Naming GPUs implies the GPU."""
+    if request.device in ("cpu", "cuda"):
+        return request.device
+    if request.device == "here":
         return "cuda" if host.status is not GpuStatus.NO_HARDWARE and is_for_gpus(inventory) else "cpu"
-    if asked.gpus is not None:
+    if request.gpus is not None:
         return "cuda"
     return "cpu" if host.status is GpuStatus.NO_HARDWARE and not is_for_gpus(inventory) else "cuda"
 
 
 def _known(name: str) -> tuple[AnyFramework, ...]:
-    """The framework of this name; a dependent one after that which it stands on."""
+    """The framework of this name; a dependent one comes after its base."""
     dependent = DEPENDENT_FRAMEWORKS.get(name.casefold())
     if dependent is not None:
         return FRAMEWORKS[dependent.on], dependent
@@ -274,7 +272,7 @@ def _known(name: str) -> tuple[AnyFramework, ...]:
 
 
 def _present(wanted: Sequence[AnyFramework], inventory: Inventory) -> tuple[AnyFramework, ...]:
-    """The installed frameworks, or those of them that are wanted. Raises UsageError if one of these is missing."""
+    """The installed frameworks, or the ``wanted`` ones. Raises UsageError if one of these is missing."""
     names = {normalized(it.name) for it in inventory.distributions}
     dependent = tuple(it for it in DEPENDENT_FRAMEWORKS.values() if it.name in names)
     installed: tuple[AnyFramework, ...] = (*frameworks_among(names), *dependent)

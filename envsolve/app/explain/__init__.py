@@ -1,1 +1,1 @@
-"""The text of a failure: what it means, and the environments that would not have it."""
+"""Explains error texts, and finds environments without the error."""

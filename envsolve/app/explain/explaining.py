@@ -1,4 +1,4 @@
-"""The use case of explaining: an error text or a log, and what is known beside it, become findings with fixes."""
+"""The use case explain: turns an error text or a log, with known facts, into findings with fixes."""
 
 from __future__ import annotations
 
@@ -37,14 +37,14 @@ if TYPE_CHECKING:
     from envsolve.app.explain.remedies import Advice
 
 LONGEST_LINE = 400
-"""Characters of a line of evidence that are shown."""
+"""The most characters shown of a line of evidence."""
 
 
 class ExplainRequest(NamedTuple):
-    """What is to be explained, and what is known of machine and environment beside the text.
+    """A request to explain a text, with what is known about machine and environment.
 
     ``gpus`` are product names, capabilities or ``auto`` for this machine; ``frameworks`` are requirements as typed.
-    ``built_cuda`` is what the framework was built with, ``toolkit`` what is installed on the machine.
+    ``built_cuda`` is the CUDA that the framework was built with, ``toolkit`` the one installed on the machine.
     """
 
     gpus: tuple[str, ...] = ()
@@ -59,22 +59,22 @@ class ExplainRequest(NamedTuple):
     matrix_directory: Path | None = None
 
 
-def explain(stream: BinaryIO, asked: ExplainRequest, environ: Mapping[str, str]) -> Explanation:
+def explain(stream: BinaryIO, request: ExplainRequest, environ: Mapping[str, str]) -> Explanation:
     """Read ``stream`` to its end and explain it.
 
-    Raises UsageError for options that cannot be understood or a prefix that is no environment, and OSError where the
-    stream cannot be read.
+    Raises UsageError for invalid options or a prefix that is not an environment, and OSError if the stream cannot be
+    read.
     """
-    matrix = Matrix(asked.matrix_directory)
-    if asked.matrix_directory is not None:
-        _ = matrix.framework_names  # a directory without a matrix is reported before anything is read
+    matrix = Matrix(request.matrix_directory)
+    if request.matrix_directory is not None:
+        _ = matrix.framework_names  # report a directory without a matrix before reading the text
     tables = Tables()
-    given = _given(asked, matrix, environ)
+    given = _given(request, matrix, environ)
     seen = scan(interesting(stream, anchors_of(tables)), tables)
-    given = _with_this_machine(given, seen, asked, matrix, environ)
+    given = _with_this_machine(given, seen, request, matrix, environ)
     case = Case(seen.sightings, seen.clues, given, Knowledge(matrix))
     findings, notes = _answer(case, tables), tuple(_notes(seen, case))
-    locked = _locked_here(case, seen, asked)
+    locked = _locked_here(case, seen, request)
     if locked is not None:
         packages = {locked.name: locked.version, **given.packages}
         case = Case(seen.sightings, seen.clues, given._replace(packages=packages), case.knowledge)
@@ -88,7 +88,7 @@ def _answer(case: Case, tables: Tables) -> tuple[Finding, ...]:
 
 
 class _Locked(NamedTuple):
-    """The framework of a text in the lock of this directory: its package, the one version of it, and the file."""
+    """The framework of a text in the lock of this directory: its package, its only version, and the file."""
 
     name: str
     version: str
@@ -96,19 +96,19 @@ class _Locked(NamedTuple):
 
     @property
     def note(self) -> Note:
-        """Where the version comes from."""
+        """A note on the source of the version."""
         text = f"the text names no version of {self.name}: {self.version} is what {self.file} in this directory has"
         return Note("version-from-lock", text).about(file=self.file, name=self.name, version=self.version)
 
 
-def _locked_here(case: Case, seen: Seen, asked: ExplainRequest) -> _Locked | None:
-    """The version of the text's framework, where nothing but the lock of uv, Poetry or PDM in this directory says it.
+def _locked_here(case: Case, seen: Seen, request: ExplainRequest) -> _Locked | None:
+    """The version of the text's framework if only a lock of uv, Poetry or PDM in this directory says it.
 
-    None if the text may be of another place: it or an option names an environment elsewhere.
+    None if the text may come from elsewhere, because it or an option names another environment.
     """
     name, here = case.framework, Path.cwd()
     elsewhere = (Path(clue.value) for clue in seen.clues.get("prefix", ()))
-    if name is None or name not in FRAMEWORKS or case.version_of(name) is not None or asked.prefix is not None:
+    if name is None or name not in FRAMEWORKS or case.version_of(name) is not None or request.prefix is not None:
         return None
     if any(not it.is_relative_to(here) for it in elsewhere):
         return None
@@ -117,20 +117,20 @@ def _locked_here(case: Case, seen: Seen, asked: ExplainRequest) -> _Locked | Non
     try:
         lock = None if file is None else lock_at(here / file, platform)
     except UsageError:
-        return None  # `envsolve status` says what is wrong with it
+        return None  # `envsolve status` reports its errors
     pins = () if lock is None else lock.pins_for(platform)
     found = {(it.name, it.version) for it in pins if FRAMEWORKS[name].is_installed_as(it.name) and it.version}
     return None if file is None or len(found) != 1 else _Locked(*found.pop(), file)
 
 
 _OF_PYTHON = frozenset({"package-of-other-release", "process-crashed", "python-error", "python-package-absent"})
-"""The findings on an error of Python of which nothing more is known."""
+"""The findings for an error of Python about which nothing more is known."""
 
 
 def findings_in(text: str, given: Given, matrix: Matrix) -> tuple[Finding, ...]:
-    """What ``text`` of a probe means where ``given`` is known; the cause of the others first.
+    """The findings for the ``text`` of a probe with the facts in ``given``; the cause of the others is first.
 
-    What Python itself says is left to the probe, which knows the package and its files.
+    Texts of Python itself are left to the probe, which knows the package and its files.
     """
     tables = Tables()
     seen = scan(interesting(io.BytesIO(text.encode()), anchors_of(tables)), tables)
@@ -177,30 +177,30 @@ COLLECT = (
     "`python -m torch.utils.collect_env` with PyTorch, else `pip list` or `conda list`",
     "the output of `envsolve doctor` and `envsolve validate` in the environment",
 )
-"""What to collect where a text is not recognised."""
+"""What to collect if a text is not recognised."""
 
 
-def _given(asked: ExplainRequest, matrix: Matrix, environ: Mapping[str, str]) -> Given:
+def _given(request: ExplainRequest, matrix: Matrix, environ: Mapping[str, str]) -> Given:
     from envsolve.app.request.hosts import detected_host
     from envsolve.host.host_file import read_host_file
 
     host: Host | None = None
-    if asked.host is not None:
-        host = read_host_file(Path(asked.host))
-    elif "auto" in asked.gpus:
+    if request.host is not None:
+        host = read_host_file(Path(request.host))
+    elif "auto" in request.gpus:
         host = detected_host(matrix, environ, thorough=False)
-    names, capabilities = _gpus(asked.gpus, matrix)
+    names, capabilities = _gpus(request.gpus, matrix)
     return Given(
         host=host,
         gpus=names,
         capabilities=capabilities or (host.capabilities if host is not None else ()),
-        driver=asked.driver or (host.driver if host is not None else None),
-        platform=asked.platform or (host.platform if host is not None else None),
-        python=asked.python,
-        built_cuda=asked.built_cuda,
-        toolkit=asked.toolkit,
-        packages={**_packages_in(asked.prefix), **_frameworks(asked.frameworks, matrix)},
-        prefix=asked.prefix,
+        driver=request.driver or (host.driver if host is not None else None),
+        platform=request.platform or (host.platform if host is not None else None),
+        python=request.python,
+        built_cuda=request.built_cuda,
+        toolkit=request.toolkit,
+        packages={**_packages_in(request.prefix), **_frameworks(request.frameworks, matrix)},
+        prefix=request.prefix,
     )
 
 
@@ -220,7 +220,7 @@ def _gpus(texts: tuple[str, ...], matrix: Matrix) -> tuple[tuple[str, ...], tupl
 
 
 def _frameworks(texts: tuple[str, ...], matrix: Matrix) -> dict[str, str]:
-    """Frameworks as typed, with the version that they are pinned to."""
+    """Frameworks as typed, with their pinned versions."""
     if not texts:
         return {}
     from envsolve.app.solve.solving import framework_requests
@@ -228,9 +228,10 @@ def _frameworks(texts: tuple[str, ...], matrix: Matrix) -> dict[str, str]:
     from envsolve.model.request import parse_framework
 
     named, dependent = split_dependent(texts)
-    asked = (*framework_requests(named, matrix), *map(parse_framework, dependent))
+    requested = (*framework_requests(named, matrix), *map(parse_framework, dependent))
     return {
-        name: next((clause.version for clause in versions if clause.operator == "=="), "") for name, versions in asked
+        name: next((clause.version for clause in versions if clause.operator == "=="), "")
+        for name, versions in requested
     }
 
 
@@ -248,10 +249,10 @@ def _packages_in(prefix: str | None) -> dict[str, str]:
 
 
 def _with_this_machine(
-    given: Given, seen: Seen, asked: ExplainRequest, matrix: Matrix, environ: Mapping[str, str]
+    given: Given, seen: Seen, request: ExplainRequest, matrix: Matrix, environ: Mapping[str, str]
 ) -> Given:
-    """With this machine's driver and GPUs where the text is plainly of it: an environment that it names is here."""
-    if given.host is not None or asked.gpus or asked.driver is not None or asked.platform is not None:
+    """Add this machine's driver and GPUs if the text clearly comes from it: its environment exists here."""
+    if given.host is not None or request.gpus or request.driver is not None or request.platform is not None:
         return given
     if not any(Path(clue.value).is_dir() for clue in seen.clues.get("prefix", ())):
         return given
@@ -273,7 +274,7 @@ def _finding(worded: WordedDiagnosis, case: Case, matrix: Matrix) -> Finding:
 
 
 def _with_advice(finding: Finding, advice: Advice) -> Finding:
-    """The finding with the solver's advice, which is on its first cause."""
+    """The finding with the solver's advice, which is about its first cause."""
     advised = finding._replace(
         fix=f"{finding.fix} {advice.text}".strip(),
         commands=tuple(dict.fromkeys((*finding.commands, *advice.commands))),
@@ -287,7 +288,7 @@ def _with_advice(finding: Finding, advice: Advice) -> Finding:
 
 
 def _framework_of(cause: Cause, case: Case) -> str | None:
-    """The framework that a cause is about: its own where it names one, else the most likely of the text."""
+    """The framework that a cause names, or else the most likely one of the text."""
     named = cause.fields.get("name")
     return named if named in TITLES else case.mentioned
 
@@ -298,7 +299,7 @@ def _shown(line: str) -> str:
 
 
 def _recognised(case: Case) -> Iterator[str]:
-    """What the text says of machine and environment, as sentences' ends."""
+    """Facts in the text about machine and environment, as ends of sentences."""
     for name in case.frameworks:
         version = case.version_of(name)
         yield f"{TITLES.get(name, name)} {version}" if version else TITLES.get(name, name)

@@ -1,7 +1,7 @@
-"""From a diagnosis to an environment that fixes it: the solver checks every command before it is advised.
+"""Finds an environment that fixes a diagnosis. The solver checks every command before it is suggested.
 
-Tried, in order: 1. the framework at the version it has (another build, CUDA or source of it) 2. any version of it.
-Where the GPU is not known there is nothing to solve for, and the command is the one that looks at the machine itself.
+Tried, in order: 1. the framework at its present version (another build, CUDA or source) 2. any version. If the GPU is
+unknown, nothing can be solved, and the suggested command detects the machine.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _MOST_HINTS = 2
 
 
 class Advice(NamedTuple):
-    """What the solver says to a remedy: a sentence and commands for the fix, and what else there is to say."""
+    """The solver's advice on a remedy: a sentence and commands for the fix, and further notes."""
 
     text: str
     commands: tuple[str, ...]
@@ -35,7 +35,7 @@ class Advice(NamedTuple):
 
 
 def advice_on(remedy: Remedy, case: Case, matrix: Matrix, about: str | None) -> Advice | None:
-    """The environment for ``remedy`` on the machine of ``case``, of the framework that the finding is about.
+    """The environment for ``remedy`` on the machine of ``case``, with the framework that the finding is about.
 
     None if no framework is known.
     """
@@ -66,7 +66,7 @@ def advice_on(remedy: Remedy, case: Case, matrix: Matrix, about: str | None) -> 
 
 
 def _request(frameworks: tuple[FrameworkRequest, ...], remedy: Remedy, case: Case) -> Request | None:
-    """The request, or None if nothing says which GPU it is for."""
+    """The request; None if the GPU is unknown."""
     platform = Platform(remedy.platform) if remedy.platform else case.platform
     if platform is not None and not platform.has_cuda:
         return None
@@ -84,7 +84,7 @@ def _request(frameworks: tuple[FrameworkRequest, ...], remedy: Remedy, case: Cas
 
 
 def _attempts(request: Request, case: Case, *, keep: bool) -> Iterator[Request]:
-    """The request with the version that is there, then without."""
+    """The request with the present version, then without."""
     only = request.frameworks[0]
     version = parsed_version(case.version_of(only.framework)) if keep and len(request.frameworks) == 1 else None
     if version is not None and not only.specifier:
@@ -94,12 +94,12 @@ def _attempts(request: Request, case: Case, *, keep: bool) -> Iterator[Request]:
 
 
 def _only_compiled_at_start(solution: Solution) -> bool:
-    """Whether some GPU is served by PTX alone, which the driver compiles for minutes: a newer release is better."""
+    """Whether a GPU is supported only by PTX, which the driver compiles for minutes; a newer release is better."""
     return any(code.startswith("compute_") for choice in solution.choices for code in choice.runs_as.values())
 
 
 def _stack_text(solution: Solution, request: Request) -> str:
-    """What was chosen, and for what."""
+    """The chosen stack, and the machine it is for."""
     names = " with ".join(choice.release.label for choice in solution.choices)
     cuda = "" if solution.toolkit is None else f", CUDA {solution.toolkit.version}"
     cudnn = "" if solution.cudnn is None else f", cuDNN {solution.cudnn.version}"
@@ -110,7 +110,7 @@ def _stack_text(solution: Solution, request: Request) -> str:
 
 
 def _refused(error: UnsolvableError) -> Advice:
-    """Why no environment fixes it, and the ways out that the solver has checked."""
+    """Why no environment fixes it, with hints that the solver has checked."""
     ways: Sequence[tuple[str, str]] = [(it.text, it.command) for it in error.hints if it.command is not None]
     others = " ".join(f"Alternative: {text}: `{command}`." for text, command in ways[:_MOST_HINTS])
     return Advice(f"No environment fits this hardware: {error.message}.", (), others)

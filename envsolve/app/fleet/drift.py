@@ -1,4 +1,4 @@
-"""What changed in a fleet, and what that means for the locks that were made for it."""
+"""The changes in a fleet, and what they mean for its locks."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from envsolve.model.request import Request
 
 
 class Change(NamedTuple):
-    """A node that is new (``was`` is empty), gone (``now`` is empty), or has another driver or other GPUs."""
+    """A node that is new (``was`` is empty), was removed (``now`` is empty), or has another driver or other GPUs."""
 
     node: str
     what: str
@@ -24,9 +24,9 @@ class Change(NamedTuple):
 
 
 class OnNodes(NamedTuple):
-    """What is to be said of a lock on some nodes, which no rule distinguishes: on what they are and on what they were.
+    """The status of a lock on nodes that no rule distinguishes, now and before.
 
-    ``was`` is None for nodes that are new.
+    ``was`` is None for new nodes.
     """
 
     nodes: tuple[str, ...]
@@ -40,12 +40,12 @@ class OnNodes(NamedTuple):
 
     @property
     def is_new(self) -> bool:
-        """Whether that is otherwise than it was."""
+        """Whether that has changed."""
         return self.was is None or self.was.verdict.is_good == self.is_broken
 
 
 def changes(was: str, now: str) -> list[Change]:
-    """What differs between two lists of nodes, by the names of these. Raises UsageError for one that is none."""
+    """The differences between two lists of nodes, by node name. Raises UsageError if a file is not a list."""
     before, after = ({node.name: node for _, node in nodes_of(it)} for it in (was, now))
     return [change for name in sorted({*before, *after}) for change in _changes(before.get(name), after.get(name))]
 
@@ -73,9 +73,9 @@ def _gpus(host: Host) -> str:
 def locks_on(
     files: Sequence[str], was: str | None, now: str, matrix: Matrix, environ: Mapping[str, str]
 ) -> list[OnNodes]:
-    """What is to be said of each lock on each kind of node, as they are ``now`` and as they were.
+    """The status of each lock on each kind of node, ``now`` and before.
 
-    Raises UsageError for a list of nodes that cannot be read.
+    Raises UsageError if a list of nodes cannot be read.
     """
     before = {} if was is None else {node.name: name for name, node in nodes_of(was)}
     after = dict(nodes_of(now))

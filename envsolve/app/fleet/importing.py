@@ -1,4 +1,4 @@
-"""Lists of nodes of any kind as one inventory."""
+"""Reads lists of nodes of any kind into one inventory."""
 
 from __future__ import annotations
 
@@ -15,10 +15,9 @@ _FEW = 5
 
 
 def imported(files: Sequence[str], site_file: str | None, matrix: Matrix) -> tuple[list[Node], list[Note]]:
-    """The nodes of all ``files``, completed from a site map, and what is still not known of them.
+    """The nodes of all ``files``, completed from a site map, and notes on what is still unknown.
 
-    What an earlier file says of a node counts before a later one. Raises UsageError for a list that cannot be read and
-    for unknown GPUs.
+    Earlier files take precedence over later ones. Raises UsageError if a list cannot be read or has unknown GPUs.
     """
     nodes: dict[str, Node] = {}
     for it in (it for file in files for it in read_inventory(file)):
@@ -32,7 +31,7 @@ def imported(files: Sequence[str], site_file: str | None, matrix: Matrix) -> tup
 
 
 def _both(one: Node, other: Node) -> Node:
-    """What two lists say of a node: Slurm its partitions, nvidia-smi its driver."""
+    """A node that combines two lists: Slurm has partitions, nvidia-smi has the driver."""
     first, second = (one, other) if one.host.gpus else (other, one)
     host = first.host._replace(
         driver=first.host.driver or second.host.driver,
@@ -44,7 +43,7 @@ def _both(one: Node, other: Node) -> Node:
 
 
 def _is_exact(node: Node) -> bool:
-    """Whether its GPUs are named by the driver and not by a site."""
+    """Whether its GPUs are named by the driver and not by the site."""
     return any(gpu.compute_capability is not None or " " in (gpu.name or "") for gpu in node.host.gpus)
 
 

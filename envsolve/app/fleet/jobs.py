@@ -1,7 +1,7 @@
-"""Jobs of Kubernetes that run ``envsolve validate`` on one node each, and what the cluster says came of them.
+"""Jobs of Kubernetes that run ``envsolve validate`` on one node each, and their state in the cluster.
 
-A Job for each node, not one Indexed Job for all: the pods of a Job share one template, so none can be bound to a node,
-and while a node is down its pod would run on another one a second time.
+There is a Job for each node instead of one Indexed Job for all. The pods of a Job share one template, so none could be
+bound to a node, and while a node is down, its pod would run on another one a second time.
 https://kubernetes.io/docs/reference/kubernetes-api/workload-resources/job-v1/
 """
 
@@ -24,8 +24,8 @@ NODE = "envsolve/node"
 _ERRORS = "/dev/termination-log"
 """What a container writes here is in the status of its pod, up to 4096 bytes. Its log would mix stdout and stderr."""
 CONTAINER = "validate"
-_KEPT = 24 * 3600
-"""Seconds after which the cluster removes a finished Job that no one deleted."""
+_SECONDS_KEPT = 24 * 3600
+"""The cluster removes a finished Job that no one deleted after this many seconds."""
 _EACH = "*"
 _HOPELESS = frozenset(
     {
@@ -37,12 +37,12 @@ _HOPELESS = frozenset(
         "RunContainerError",
     }
 )
-"""Reasons of a waiting container that time does not change (kubernetes/pkg/kubelet/images/types.go and
-kuberuntime/kuberuntime_container.go); ErrImagePull alone is tried again, and becomes ImagePullBackOff."""
+"""Reasons of a waiting container that do not change with time (kubernetes/pkg/kubelet/images/types.go and
+kuberuntime/kuberuntime_container.go). ErrImagePull alone is tried again, and becomes ImagePullBackOff."""
 
 
 def images_of(values: Sequence[str]) -> dict[str, str]:
-    """The values of ``--image``, IMAGE or NAME=IMAGE, by the node or the group that they are for; * is for all others.
+    """The values of ``--image``, IMAGE or NAME=IMAGE, by their node or group; * is for all others.
 
     Raises UsageError for a value without an image, and for two images of one name.
     """
@@ -58,7 +58,7 @@ def images_of(values: Sequence[str]) -> dict[str, str]:
 
 
 class Start(NamedTuple):
-    """How a container starts: its command, and the variables that it needs."""
+    """How a container starts: its command, and its variables."""
 
     command: tuple[str, ...]
     variables: Mapping[str, str] = {}
@@ -68,7 +68,7 @@ def start_in_image(program: Sequence[str] | None, prefix: str | None, environ: M
     """How a container validates the environment of its image, with its stderr in the status of the pod.
 
     The environment is at ``prefix``, by default the Python of the images that ``--format dockerfile`` makes.
-    ``program`` runs envsolve there; without it the pod installs envsolve from ENVSOLVE_URL, beside the environment.
+    ``program`` runs envsolve there; without it the pod installs envsolve from ENVSOLVE_URL, next to the environment.
     Raises UsageError if neither is given.
     """
     python = PYTHON if prefix is None else f"{prefix}/bin/python"
@@ -90,7 +90,7 @@ def start_in_image(program: Sequence[str] | None, prefix: str | None, environ: M
 
 
 class Template(NamedTuple):
-    """What the Jobs of a run have in common: images by node or group, how they start, and seconds for each node."""
+    """The common parts of the Jobs of a run: images by node or group, how they start, and the timeout of each node."""
 
     run: str
     images: Mapping[str, str]
@@ -98,7 +98,7 @@ class Template(NamedTuple):
     timeout: float
 
     def manifest(self, nodes: Iterable[Node]) -> dict[str, Any]:
-        """What ``kubectl create -f`` reads: a Job for each of ``nodes``. Raises UsageError for one without an image."""
+        """The input of ``kubectl create -f``: a Job for each of ``nodes``. Raises UsageError if one has no image."""
         listed = list(nodes)
         bare = [it.name for it in listed if self._image(it) is None]
         if bare:
@@ -117,13 +117,13 @@ class Template(NamedTuple):
         spec = {
             "backoffLimit": 0,
             "activeDeadlineSeconds": math.ceil(self.timeout),
-            "ttlSecondsAfterFinished": _KEPT,
+            "ttlSecondsAfterFinished": _SECONDS_KEPT,
             "template": {"metadata": {"labels": labels}, "spec": self._pod(node)},
         }
         return {"apiVersion": "batch/v1", "kind": "Job", "metadata": metadata, "spec": spec}
 
     def _pod(self, node: Node) -> dict[str, Any]:
-        """Bound to its node by the scheduler, which waits for the GPUs; ``nodeName`` would pass the scheduler over."""
+        """The pod, bound to its node by the scheduler, which waits for the GPUs. ``nodeName`` would bypass it."""
         here = {"key": "metadata.name", "operator": "In", "values": [node.name]}
         terms = {"nodeSelectorTerms": [{"matchFields": [here]}]}
         container: dict[str, Any] = {
@@ -144,12 +144,12 @@ class Template(NamedTuple):
 
 
 def _gpus_to_test(node: Node) -> int:
-    """All of them; a program can use one MIG instance only."""
+    """The number of its GPUs, or 1 with MIG, as a program can only use one MIG instance."""
     return 1 if any(it.mig for it in node.host.gpus) else total(node.host.gpus)
 
 
 def jobs_in(data: object) -> tuple[str, dict[str, Mapping[str, Any]]]:
-    """The run that a manifest is of, and its Jobs by the names of their nodes. Raises UsageError for anything else."""
+    """The name of the run in a manifest, and its Jobs by node name. Raises UsageError for other data."""
     items = data.get("items") if isinstance(data, Mapping) else None
     jobs: dict[str, Mapping[str, Any]] = {}
     runs = set()
@@ -167,7 +167,7 @@ def jobs_in(data: object) -> tuple[str, dict[str, Mapping[str, Any]]]:
 
 
 class Seen(NamedTuple):
-    """A Job and its pod as the cluster lists them; None for one that is not there."""
+    """A Job and its pod as the cluster lists them; None if it does not exist."""
 
     job: Mapping[str, Any] | None = None
     pod: Mapping[str, Any] | None = None
@@ -183,8 +183,8 @@ class Seen(NamedTuple):
         return int((self._terminated or {}).get("exitCode", 1))
 
     @property
-    def said(self) -> str:
-        """What its container wrote to stderr; without that, why it ended."""
+    def stderr(self) -> str:
+        """The stderr of its container, or else the reason why it ended."""
         ended = self._terminated or {}
         why = "" if ended.get("reason") in (None, "Completed", "Error") else str(ended["reason"])
         return str(ended.get("message") or why or self._status.get("message") or "")
@@ -196,12 +196,12 @@ class Seen(NamedTuple):
 
     @property
     def is_late(self) -> bool:
-        """Whether it took longer than it may, so that the cluster ended it."""
+        """Whether it exceeded its time limit, so that the cluster stopped it."""
         return (self._failed or {}).get("reason") == "DeadlineExceeded"
 
     @property
     def is_suspended(self) -> bool:
-        """Whether something, such as Kueue, holds its pod back."""
+        """Whether something, such as Kueue, suspends its pod."""
         return bool(self._of_job("spec").get("suspend"))
 
     def failure(self) -> str | None:
@@ -216,7 +216,7 @@ class Seen(NamedTuple):
         return None if self._failed is None else f"its pod is gone, and its Job failed: {_sentence(self._failed)}"
 
     def waits_for(self) -> str:
-        """What it waits for."""
+        """What it is waiting for."""
         if self.pod is None:
             return "its Job is suspended" if self.is_suspended else "no pod was created for it"
         unscheduled = next((it for it in _conditions(self._status, "PodScheduled") if it["status"] == "False"), None)
@@ -252,7 +252,7 @@ class Seen(NamedTuple):
 def seen_in(listed: object) -> dict[str, Seen]:
     """The Jobs and pods that ``kubectl get jobs,pods -o json`` lists, by the name of the Job.
 
-    Raises LookupError, TypeError or AttributeError for what is no such list.
+    Raises LookupError, TypeError or AttributeError if the data is not such a list.
     """
     found: dict[str, Seen] = {}
     for it in listed["items"]:  # type: ignore[index]

@@ -1,7 +1,8 @@
 """``envsolve validate`` on nodes of Kubernetes, through the user's own kubectl.
 
-kubectl and not a client library: it has the user's contexts, login programs and proxies, and a run is four of its
-commands. A user needs the rights to create, list and delete Jobs, to list pods and events, and to read their logs.
+kubectl has the user's contexts, login programs and proxies, which a client library would lack, and a run needs only
+four of its commands. A user needs the rights to create, list and delete Jobs, to list pods and events, and to read
+their logs.
 """
 
 from __future__ import annotations
@@ -24,20 +25,21 @@ from envsolve.errors import Hint, OutsideError
 from envsolve.fleet.node import Node
 
 _PATIENCE = 60.0
-"""Seconds that a command of kubectl may take, that kubectl may fail in a row, and that a Job may outlive its limit."""
+"""The timeout in seconds of a kubectl command, of repeated failures of kubectl, and of a Job beyond its own limit."""
 _WITHOUT_POD = 30.0
-"""Seconds that a Job may be without a pod, which its controller creates at once."""
+"""The timeout in seconds of a Job without a pod, which its controller creates at once."""
 _PAUSES = (0.5, 1.0, 2.0, 3.0)
-"""Seconds between looks at the cluster while nothing happens."""
+"""Seconds between queries to the cluster while nothing happens."""
 _LONGEST_LIST = 1 << 28
 _FEW = 3
-"""Lines of kubectl's errors that are shown."""
+"""The most lines shown of kubectl's errors."""
 
 
 class Cluster(NamedTuple):
     """Runs the Jobs of a ``manifest`` with the command ``kubectl``, at most ``jobs`` at once.
 
-    A node has ``timeout`` seconds. ``created`` says that the Jobs are in the cluster already; these are not deleted.
+    Each node has ``timeout`` seconds. ``created`` means that the Jobs already exist in the cluster; these are not
+    deleted.
     """
 
     kubectl: Sequence[str]
@@ -49,9 +51,9 @@ class Cluster(NamedTuple):
     def prove(
         self, nodes: Sequence[Node], environ: Mapping[str, str], shown: Callable[[str], None]
     ) -> Generator[Answer, None, None]:
-        """The answer of each node as it comes; to close it deletes the Jobs that it created.
+        """The answer of each node as it arrives. Closing the generator deletes the Jobs that it created.
 
-        Raises UsageError for a manifest that is none, OutsideError where not one Job can be created.
+        Raises UsageError for an invalid manifest, OutsideError if not one Job can be created.
         """
         watch = _Watch(self, nodes, environ)
         try:
@@ -62,8 +64,8 @@ class Cluster(NamedTuple):
             watch.end()
 
 
-class _Said(NamedTuple):
-    """How a command of kubectl ended."""
+class _Ended(NamedTuple):
+    """The result of a kubectl command."""
 
     code: int
     printed: bytes
@@ -76,7 +78,7 @@ class _Said(NamedTuple):
 
 
 class _Open(NamedTuple):
-    """A node whose Job is in the cluster, from when on, and what it last waited for."""
+    """A node whose Job is in the cluster, since when, and what it was last waiting for."""
 
     node: Node
     began: float
@@ -84,7 +86,7 @@ class _Open(NamedTuple):
 
 
 class _Watch:
-    """The Jobs of a run from the first to the last answer, each by its name."""
+    """The Jobs of a run from the first to the last answer, by name."""
 
     def __init__(self, cluster: Cluster, nodes: Sequence[Node], environ: Mapping[str, str]) -> None:
         self._cluster, self._environ = cluster, environ
@@ -98,7 +100,7 @@ class _Watch:
         self._used: list[str] = []
 
     def answers(self) -> Iterator[Answer]:
-        """The answers as they come."""
+        """The answers as they arrive."""
         for it in self._without:
             yield Answer(it.name, State.NO_ANSWER, 0.0, "the manifest has no Job for it")
         quiet, heard = 0, monotonic()
@@ -117,7 +119,7 @@ class _Watch:
                 sleep(_PAUSES[min(quiet, len(_PAUSES) - 1)])
 
     def end(self) -> None:
-        """Delete what is left of the Jobs that were created."""
+        """Delete the remaining Jobs that were created."""
         if self._has_created:
             self._kubectl("delete", "jobs", self._selector, "--wait=false", "--ignore-not-found")
 
@@ -126,7 +128,7 @@ class _Watch:
         return f"--selector={RUN}={self._run}"
 
     def _create(self) -> Iterator[Answer]:
-        """Create as many Jobs as may run now; the answers of those that cannot be."""
+        """Create as many Jobs as may run now. Yields the answers of nodes whose Job cannot be created."""
         batch = self._to_create[: self._cluster.jobs - len(self._open)]
         if not batch:
             return
@@ -135,27 +137,27 @@ class _Watch:
         with tempfile.TemporaryDirectory(prefix="envsolve-") as directory:
             for it in batch:  # not as one List, for which kubectl would fetch the whole schema of the API each time
                 Path(directory, f"{it['metadata']['name']}.json").write_text(json.dumps(it), "utf-8")
-            said = self._kubectl("create", "--output=name", f"--filename={directory}")
-        created = {it.rpartition("/")[2] for it in said.printed.decode("utf-8", "replace").split()}
+            ended = self._kubectl("create", "--output=name", f"--filename={directory}")
+        created = {it.rpartition("/")[2] for it in ended.printed.decode("utf-8", "replace").split()}
         if is_first and not created:
             self._has_created = False
-            raise _refused(said, self._cluster.kubectl)
+            raise _refused(ended, self._cluster.kubectl)
         now = monotonic()
         for name in (str(it["metadata"]["name"]) for it in batch):
             if name in created:
                 self._open[name] = _Open(self._nodes[name], now)
             else:
-                yield Answer(self._nodes[name].name, State.NO_ANSWER, 0.0, f"its Job was not created: {said.why}")
+                yield Answer(self._nodes[name].name, State.NO_ANSWER, 0.0, f"its Job was not created: {ended.why}")
 
     def _look(self) -> tuple[Mapping[str, Seen], str]:
-        """The Jobs and pods as they are; why these are not known, "" if they are."""
+        """The present Jobs and pods, and the reason if they are unknown, or else ""."""
         if not self._open:
             return {}, ""
-        said = self._kubectl("get", "jobs,pods", self._selector, "--output=json", limit=_LONGEST_LIST)
-        if said.code:
-            return {}, said.why
+        ended = self._kubectl("get", "jobs,pods", self._selector, "--output=json", limit=_LONGEST_LIST)
+        if ended.code:
+            return {}, ended.why
         try:
-            return seen_in(json_value(said.printed)), ""
+            return seen_in(json_value(ended.printed)), ""
         except (FileError, LookupError, TypeError, AttributeError):
             return {}, "it printed no list of Jobs and pods"
 
@@ -167,7 +169,7 @@ class _Watch:
             log = self._kubectl("logs", seen.pod_name, f"--container={CONTAINER}", limit=LONGEST)
             if log.code:
                 return self._lost(name, f"its log cannot be read: {log.why}")
-            return self._over(name, answer_of(node, round(waited, 1), log.printed, seen.said, seen.code))
+            return self._over(name, answer_of(node, round(waited, 1), log.printed, seen.stderr, seen.code))
         if seen.is_late or waited > self._cluster.timeout + _PATIENCE:  # the cluster removes the pod of a late Job
             return self._lost(name, f"no answer in {self._cluster.timeout:.0f} s: {waits or seen.waits_for()}")
         why = seen.failure()
@@ -188,44 +190,44 @@ class _Watch:
         return answer
 
     def _delete(self) -> None:
-        """Delete the Jobs that are of no more use: one that is stuck holds its GPUs."""
+        """Delete the Jobs that are no longer needed: one that is stuck would block its GPUs."""
         if self._used and not self._cluster.created:
             self._kubectl("delete", "jobs", *self._used, "--wait=false", "--ignore-not-found")
         self._used.clear()
 
     def _event(self, name: str) -> str:
-        """What the cluster last said about a Job, such as that a quota is used up."""
+        """The last event of a Job, such as an exhausted quota."""
         about = f"--field-selector=type=Warning,involvedObject.kind=Job,involvedObject.name={name}"
-        said = self._kubectl("get", "events", about, "--output=json")
+        ended = self._kubectl("get", "events", about, "--output=json")
         try:
-            listed: Any = json_value(said.printed)
+            listed: Any = json_value(ended.printed)
             return str(listed["items"][-1]["message"])
         except (FileError, LookupError, TypeError):
             return "the cluster does not say why"
 
-    def _kubectl(self, *words: str, limit: int = 1 << 20) -> _Said:
-        """Run kubectl. One that cannot be started, takes too long or prints too much has failed."""
+    def _kubectl(self, *words: str, limit: int = 1 << 20) -> _Ended:
+        """Run kubectl. It fails if it cannot be started, takes too long or prints too much."""
         line = [*self._cluster.kubectl, *words]
         with tempfile.TemporaryFile() as errors:
             try:
                 process = start(line, self._environ, os.getcwd(), errors=errors.fileno())  # noqa: PTH109
             except OSError as error:
-                return _Said(127, b"", f"{line[0]}: {error.strerror}")
+                return _Ended(127, b"", f"{line[0]}: {error.strerror}")
             output = Output(process, limit)
             try:
                 process.wait(_PATIENCE)
             except TimeoutExpired:
-                return _Said(124, b"", f"kubectl {words[0]} did not end in {_PATIENCE:.0f} s")
+                return _Ended(124, b"", f"kubectl {words[0]} did not end in {_PATIENCE:.0f} s")
             finally:
                 end_session(process)
             errors.seek(0)
-            said = errors.read(LONGEST).decode("utf-8", "replace")
+            text = errors.read(LONGEST).decode("utf-8", "replace")
         if output.flooded:
-            return _Said(1, b"", f"kubectl {words[0]} printed more than {limit >> 20} MiB")
-        return _Said(process.returncode, output.content(), said)
+            return _Ended(1, b"", f"kubectl {words[0]} printed more than {limit >> 20} MiB")
+        return _Ended(process.returncode, output.content(), text)
 
 
-def _refused(said: _Said, kubectl: Sequence[str]) -> OutsideError:
-    lines = [it.strip() for it in said.errors.splitlines() if it.strip()]
+def _refused(ended: _Ended, kubectl: Sequence[str]) -> OutsideError:
+    lines = [it.strip() for it in ended.errors.splitlines() if it.strip()]
     hint = Hint("check the context and the namespace", shlex.join([*kubectl, "auth", "can-i", "create", "jobs"]))
     return OutsideError("jobs-not-created", "kubectl cannot create the Jobs", tuple(lines[-_FEW:]), (hint,))

@@ -1,4 +1,4 @@
-"""The fewest environments for a fleet, and what newer drivers would buy."""
+"""The smallest number of environments for a fleet, and the benefit of newer drivers."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from envsolve.resolve.solver import Solver
 
 
 class Planned(NamedTuple):
-    """Nodes that one stack serves, with the command that makes it for them."""
+    """Nodes with a common stack, and the command that makes it."""
 
     platform: Platform
     nodes: tuple[Node, ...]
@@ -37,7 +37,7 @@ class Planned(NamedTuple):
 
 
 class Refused(NamedTuple):
-    """Nodes that no stack serves, and why."""
+    """Nodes without a stack, and why."""
 
     platform: Platform
     nodes: tuple[Node, ...]
@@ -45,7 +45,7 @@ class Refused(NamedTuple):
 
 
 class Upgrade(NamedTuple):
-    """What newer drivers on some ``nodes`` would give: a driver for each of them, and the groups there would be."""
+    """The benefit of newer drivers on some ``nodes``: the driver for each of them, and the resulting groups."""
 
     platform: Platform
     nodes: tuple[tuple[Node, DriverVersion], ...]
@@ -66,10 +66,10 @@ class Plan(NamedTuple):
 
 
 def plan(request: Request, matrix: Matrix, environ: Mapping[str, str]) -> Plan:
-    """The fewest stacks for the nodes of the ``hosts`` of a request, which are lists of nodes.
+    """The smallest number of stacks for the nodes in the ``hosts`` of a request, which are lists of nodes.
 
-    Nodes that no rule distinguishes are one machine to the solver, and the split of those is exact. Raises UsageError
-    for lists that cannot be read.
+    The solver treats nodes that no rule distinguishes as one machine, so the grouping is exact. Raises UsageError if a
+    list cannot be read.
     """
     nodes = dict(it for file in request.hosts for it in nodes_of(file))
     solver = solver_of(request, matrix)
@@ -98,7 +98,7 @@ class _OfPlatform:
         ]
 
     def upgrade(self) -> Iterator[Upgrade]:
-        """What newer drivers would give, if that is newer releases or fewer groups."""
+        """The benefit of newer drivers, if it is newer releases or fewer groups."""
         undriven = (it._replace(driver=None) for it in self._problem.machines)
         free = tuple(filter(self._can_solve, profiles(undriven, self._matrix.cuda)))
         groups = self._of(free)
@@ -123,7 +123,7 @@ class _OfPlatform:
         return any(host not in now or newest > now[host] for host, newest in self._releases(groups, free).items())
 
     def _releases(self, groups: Iterable[Group], machines: Sequence[Machine]) -> dict[str, list[object]]:
-        """The versions of the frameworks by the host that gets them."""
+        """The versions of the frameworks for each host."""
         return {
             host: [it.release.version for it in group.solution.choices]
             for group in groups
@@ -151,7 +151,7 @@ class _OfPlatform:
         return self._problem._replace(machines=(machine,))
 
     def _command(self, group: Group) -> str:
-        """One node of each kind gives the answer of all that are like it."""
+        """The command. One node of each kind gives the same answer as all nodes of that kind."""
         return command_of(self._request._replace(hosts=tuple(self._machines[it].hosts[0] for it in group.numbers)))
 
     def _of_group(self, group: Group, machines: Sequence[Machine]) -> tuple[Node, ...]:
@@ -162,5 +162,5 @@ class _OfPlatform:
 
 
 def counted(nodes: Iterable[Node]) -> Counter[str]:
-    """How many of ``nodes`` are in each of their groups; "" counts those that are in none."""
+    """The number of ``nodes`` in each of their groups; "" counts those without a group."""
     return Counter(group for it in nodes for group in it.groups or ("",))

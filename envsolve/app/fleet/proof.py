@@ -1,4 +1,4 @@
-"""``envsolve validate`` on every node, through whatever runs programs there."""
+"""``envsolve validate`` on every node, through any program that runs commands there."""
 
 from __future__ import annotations
 
@@ -28,32 +28,32 @@ if TYPE_CHECKING:
 SLURM = "srun --nodes=1 --ntasks=1 --nodelist={node} --gres=gpu:{gpus} --immediate=60 --quiet"
 _ON_RAY = Path(inside.__file__).with_name("on_ray.py")
 LONGEST = 1 << 24
-"""Bytes of what a node prints."""
+"""The most bytes that a node may print."""
 _LONGEST_REASON = 300
-"""Characters of what a launcher printed."""
+"""The most characters shown of a launcher's output."""
 _GRACE = 10
-"""Seconds that a launcher has to end what it started."""
+"""The seconds that a launcher has to stop what it started."""
 
 
 def ray_launcher(python: str) -> str:
-    """The launcher for Ray. ``python`` is an interpreter with the Ray and the version of Python of the cluster."""
+    """The launcher for Ray. ``python`` is an interpreter with the same Ray and Python version as the cluster."""
     return f"{shlex.join([python, str(_ON_RAY)])} {{node}} {{gpus}}"
 
 
 class State(StrEnum):
-    """How a node did."""
+    """The result of a node."""
 
     PASSED = "passed"
     FAILED = "failed"
     """It answered, and a probe failed."""
     NO_ANSWER = "no-answer"
-    """It could not be reached, did not answer in time, or said something else."""
+    """It could not be reached, did not answer in time, or printed something else."""
 
 
 class Answer(NamedTuple):
-    """What came of a node: ``report`` is the JSON of ``envsolve validate``, ``why`` says why there is none.
+    """The result of a node. ``report`` is the JSON of ``envsolve validate``; ``why`` says why there is none.
 
-    ``differs`` are sentences on what the node has and its list does not say.
+    ``differs`` are sentences about differences between the node and its list.
     """
 
     node: str
@@ -76,7 +76,7 @@ class Answer(NamedTuple):
 
 
 def answers_in(data: object) -> list[Answer]:
-    """The answers in the JSON of a report. Raises UsageError for anything else."""
+    """The answers in the JSON of a report. Raises UsageError for other data."""
     rows = data.get("nodes") if isinstance(data, Mapping) else None
     if not isinstance(rows, list):
         raise _no_report("'nodes'")
@@ -100,7 +100,7 @@ def _no_report(place: str) -> UsageError:
 
 
 def _is_report(data: object) -> bool:
-    """Whether ``data`` has what is read of the JSON of ``envsolve validate``."""
+    """Whether ``data`` has the keys of the JSON of ``envsolve validate`` that are used."""
     if not isinstance(data, Mapping) or not isinstance(data.get("ok"), bool):
         return False
     host, findings = data.get("host"), data.get("findings", [])
@@ -129,11 +129,11 @@ _COLUMNS: Mapping[str, Callable[[object], bool]] = {
     "differs": lambda value: _is_list_of(str, value),
     "report": lambda value: value is None or _is_report(value),
 }
-"""The keys of a row, and whether a value is right; keys of later releases are ignored."""
+"""The keys of a row, with a check of their values; keys of later releases are ignored."""
 
 
 def command_words(text: str, option: str) -> list[str]:
-    """The words of a command that ``option`` gives. Raises UsageError if a quotation has no end."""
+    """The words of the command in ``option``. Raises UsageError if a quotation is not closed."""
     try:
         return shlex.split(text)
     except ValueError as error:
@@ -141,7 +141,7 @@ def command_words(text: str, option: str) -> list[str]:
 
 
 class _Running:
-    """The launchers that run, so that all can be ended at once."""
+    """The running launchers, to stop all of them at once."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -149,7 +149,7 @@ class _Running:
         self._is_over = False
 
     def start(self, words: Sequence[str], environ: Mapping[str, str], errors: int) -> subprocess.Popen[bytes] | None:
-        """Start a launcher; None after the end. OSError passes."""
+        """Start a launcher; None after the end. Raises OSError."""
         with self._lock:
             if self._is_over:
                 return None
@@ -158,7 +158,7 @@ class _Running:
             return process
 
     def end(self) -> None:
-        """End those that run, first gently, and start no more."""
+        """Stop all launchers, first gently, and start no more."""
         with self._lock:
             self._is_over = True
         running = [it for it in self._processes if it.poll() is None]
@@ -177,8 +177,8 @@ class _Running:
 class Prover(NamedTuple):
     """Runs ``command`` on nodes, at most ``jobs`` at once and each at most ``timeout`` seconds.
 
-    ``launcher`` runs a command on a node: {node} and {gpus} in its words stand for its name and how many GPUs it has,
-    {command} for the command as one word; without that its words follow.
+    ``launcher`` runs a command on a node. In its words, {node} is the name of the node, {gpus} its number of GPUs, and
+    {command} the command as one word; without {command} the words of the command follow.
     """
 
     launcher: str
@@ -189,9 +189,9 @@ class Prover(NamedTuple):
     def prove(
         self, nodes: Sequence[Node], environ: Mapping[str, str], shown: Callable[[str], None]
     ) -> Generator[Answer, None, None]:
-        """The answer of each node as it comes; to close it ends the launchers that run.
+        """The answer of each node as it arrives. Closing the generator stops the running launchers.
 
-        Raises UsageError for a launcher that names no node or cannot be read.
+        Raises UsageError if the launcher names no node or cannot be read.
         """
         if "{node}" not in self.launcher:
             raise UsageError("launcher-without-node", f"the launcher {self.launcher!r} lacks {{node}}")
@@ -234,24 +234,24 @@ class Prover(NamedTuple):
             finally:
                 end_session(process)
             errors.seek(0)
-            said = errors.read(LONGEST).decode("utf-8", "replace")
+            errors_text = errors.read(LONGEST).decode("utf-8", "replace")
         seconds = round(monotonic() - began, 1)
         if output.flooded:
             return Answer(node.name, State.NO_ANSWER, seconds, f"it printed more than {LONGEST >> 20} MiB")
-        return answer_of(node, seconds, output.content(), said, process.returncode)
+        return answer_of(node, seconds, output.content(), errors_text, process.returncode)
 
 
-def answer_of(node: Node, seconds: float, printed: bytes, said: str, code: int) -> Answer:
-    """The answer of a node where `envsolve validate` ended with exit ``code``, with what it wrote to stdout and stderr.
+def answer_of(node: Node, seconds: float, printed: bytes, errors_text: str, code: int) -> Answer:
+    """The answer of a node from the exit ``code``, stdout and stderr of `envsolve validate`.
 
-    Its report counts, whatever ran it; a report without a failure does not if the program ended otherwise.
+    Its report counts, whatever the launcher did. A report without a failure does not count if the program failed.
     """
     try:
         report = json_value(printed)
     except FileError:
         report = None
     if not isinstance(report, dict) or not _is_report(report):
-        return Answer(node.name, State.NO_ANSWER, seconds, f"{_reason(report, printed, said)} ({_ended(code)})")
+        return Answer(node.name, State.NO_ANSWER, seconds, f"{_reason(report, printed, errors_text)} ({_ended(code)})")
     differs = tuple(_differs(node, report["host"]))
     state, why = State.PASSED if report["ok"] else State.FAILED, ""
     if report["ok"] and code:
@@ -259,12 +259,12 @@ def answer_of(node: Node, seconds: float, printed: bytes, said: str, code: int) 
     return Answer(node.name, state, seconds, why, differs, report)
 
 
-def _reason(answer: object, printed: bytes, said: str) -> str:
-    """Why there is no report: the error of envsolve there, the last line on stderr, or what is on stdout instead."""
+def _reason(answer: object, printed: bytes, errors_text: str) -> str:
+    """Why there is no report: the error of envsolve, or else the last line on stderr, or what is on stdout."""
     error = answer.get("error") if isinstance(answer, Mapping) else None
     if isinstance(error, Mapping) and isinstance(error.get("message"), str):
         return str(error["message"])
-    lines = [line.strip() for line in said.splitlines() if line.strip()]
+    lines = [line.strip() for line in errors_text.splitlines() if line.strip()]
     if lines:
         return lines[-1][:_LONGEST_REASON]
     other = printed.decode("utf-8", "replace").strip().partition("\n")[0].strip()
@@ -276,7 +276,7 @@ def _ended(code: int) -> str:
 
 
 def _end_gently(process: subprocess.Popen[bytes]) -> None:
-    """Ask a launcher to end: killed at once, srun and ssh would leave what they started running on the node."""
+    """Terminate a launcher. Killed at once, srun and ssh would leave what they started running on the node."""
     process.terminate()
     with suppress(subprocess.TimeoutExpired):
         process.wait(_GRACE)

@@ -1,4 +1,4 @@
-"""The notes beside a Python lock: what is older than it could be and why, and what an installer has to know."""
+"""The notes on a Python lock: what is older than it could be and why, and what an installer needs to know."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from typing import NamedTuple
 
 from packaging.specifiers import SpecifierSet
 
-from envsolve.app.lock.lock_result import said
-from envsolve.app.packages.asked_packages import Given
+from envsolve.app.lock.lock_result import inline_text
 from envsolve.app.packages.lock_stacks import Attempt
+from envsolve.app.packages.requirements import Requirements
 from envsolve.app.packages.stack_wheels import Rivals
 from envsolve.app.request.command import way_out
 from envsolve.boundary.secrets import without_secrets
@@ -33,10 +33,10 @@ _FEW_MONTHS = 6
 
 
 class Resolved(NamedTuple):
-    """A stack with every package around it, and the ``best`` stack, whatever packages fit it.
+    """A stack with all packages around it, and the ``best`` stack regardless of packages.
 
-    ``floors`` are the versions that were chosen of the packages in the request. ``undecided`` are the packages of which
-    a newer version was still being tried when the time ran out.
+    ``floors`` are the chosen versions of the packages in the request. ``undecided`` are packages for which newer
+    versions were still being tried when the time ran out.
     """
 
     attempt: Attempt
@@ -47,27 +47,28 @@ class Resolved(NamedTuple):
 
 
 RefusalOf = Callable[[Attempt, Mapping[str, str]], "UnsolvableError | None"]
-"""Why no packages fit a stack if none may be below its floor; None if some do, or if it cannot be found out."""
+"""Returns why no packages fit a stack if none may be below its floor. None if some do fit, or the reason is unknown."""
 
 
 class Notes:
-    """The notes for ``resolved``. ``rivals`` are the requirements that a package of another name meets.
+    """The notes for ``resolved``.
 
-    ``wanted`` is what the request requires on the target.
+    ``rivals`` are the requirements that a package of another name meets, ``wanted`` the requirements that apply to the
+    target, ``existing`` the versions in the existing lock.
     """
 
     def __init__(
         self,
         resolved: Resolved,
         request: Request,
-        wanted: Given,
+        wanted: Requirements,
         solver: Solver,
         rivals: Rivals,
         refusal_of: RefusalOf,
-        kept: Mapping[str, str],
+        existing: Mapping[str, str],
     ) -> None:
         self._resolved, self._request, self._wanted, self._solver = resolved, request, wanted, solver
-        self._rivals, self._refusal_of, self._kept = rivals, refusal_of, kept
+        self._rivals, self._refusal_of, self._existing = rivals, refusal_of, existing
 
     def __iter__(self) -> Iterator[Note]:
         yield from self._held_back()
@@ -83,7 +84,7 @@ class Notes:
 
     @property
     def pins(self) -> tuple[Pin, ...]:
-        """The packages, each with the unmet requirements of it or by it that overrides replaced."""
+        """The packages. ``because`` includes the unmet requirements that overrides replaced."""
         reasons: dict[str, list[str]] = {}
         for who, need, version in self._replaced:
             text = f"{who} requires {without_secrets(str(need))}, replaced by an override"
@@ -92,7 +93,7 @@ class Notes:
         return tuple(pin._replace(because=(*pin.because, *reasons.get(pin.name, ()))) for pin in pins)
 
     def _held_back(self) -> Iterator[Note]:
-        """Frameworks that are not the newest, and other packages that are half a year older, with the reason."""
+        """Frameworks that are not the newest and packages half a year older than their newest, with reasons."""
         of_stack = {it.package for it in self._resolved.attempt.releases}
         for it in self._resolved.found.behind:
             months = it.months or 0
@@ -102,8 +103,8 @@ class Notes:
             because, command = " and ".join(it.limited_by[:_MOST_REASONS]), None
             if not because:
                 refused = self._refusal_of_newest(it, is_of_stack=it.name in of_stack)
-                because = "newer ones do not fit" if refused is None else said(refused)
-                if refused is None and self._kept.get(it.name) == it.version:
+                because = "newer ones do not fit" if refused is None else inline_text(refused)
+                if refused is None and self._existing.get(it.name) == it.version:
                     because = f"the existing lock keeps it; -P {it.name} takes a newer one"
                 hints = () if refused is None else refused.hints
                 command = next((hint.command for hint in hints if hint.command), None)
@@ -111,24 +112,24 @@ class Notes:
             yield note.about(name=it.name, version=it.version, newest=it.newest, months=round(months), because=because)
 
     def _refusal_of_newest(self, it: Behind, *, is_of_stack: bool) -> UnsolvableError | None:
-        """Why the newest version does not fit: the search for it, or for the best stack, says so."""
+        """Return why the newest version does not fit, found by a search for it or for the best stack."""
         resolved = self._resolved
         if is_of_stack:
             return self._refusal_of(resolved.best, resolved.floors)
         return self._refusal_of(resolved.attempt, {it.name: it.newest})
 
     def _older_cuda(self) -> Iterator[Note]:
-        """Builds of the newest version for an older CUDA than the newest that runs on the target."""
+        """Builds of the newest version for a CUDA that is older than the newest that runs on the target."""
         newest = {it.framework: it for it in self._resolved.best.releases}
         for it in self._resolved.attempt.releases:
             better = newest.get(it.framework, it)
             if better.version == it.version and better.cuda and it.cuda and better.cuda.major > it.cuda.major:
                 refused = self._refusal_of(self._resolved.best, self._resolved.floors)
-                because = "" if refused is None else f": {said(refused)}"
+                because = "" if refused is None else f": {inline_text(refused)}"
                 yield Note("older-cuda", f"{it.label} is used, not the build for CUDA {better.cuda}{because}")
 
     def _newer_needs_glibc(self) -> Iterator[Note]:
-        """Newer versions that only a newer C library allows."""
+        """Newer versions that need a newer C library."""
         for name, version, needed in self._resolved.found.beyond_glibc:
             have = self._resolved.attempt.interpreter.glibc
             text = f"{name} {version} needs glibc {needed}, and the target has {have}"
@@ -137,7 +138,7 @@ class Notes:
             yield note.about(name=name, version=version, glibc=str(needed))
 
     def _met_by_rivals(self) -> Iterator[Note]:
-        """Packages that require another one, in whose place the lock has one that installs the same module."""
+        """Packages that require one package while the lock has another that installs the same module."""
         for pin in self._resolved.found.pins:
             if (pin.name, pin.version) in self._rivals:
                 rival, own = self._rivals[pin.name, pin.version]
@@ -146,7 +147,7 @@ class Notes:
                 yield note.about(name=pin.name, version=pin.version, required=rival, met_by=own)
 
     def _older_than_framework(self) -> Iterator[Note]:
-        """Packages for an older framework that do not limit it, with the framework of that time if it runs here."""
+        """Packages made for an older framework that do not limit its version; suggests that framework if it runs."""
         request, attempt = self._request, self._resolved.attempt
         of = {it.package: it.framework for it in attempt.releases}
         for it in self._resolved.found.unlimited:
@@ -166,7 +167,7 @@ class Notes:
             )
 
     def _overridden(self) -> Iterator[Note]:
-        """Overrides without effect, requirements that overrides replaced and the lock does not meet, how to install."""
+        """Overrides without effect, unmet requirements that overrides replaced, and how to install such a lock."""
         requester, found = self._request.requester, self._resolved.found
         used = {need.name for need, _ in self._wanted.replaced} | {need.name for _, need in found.replaced}
         used |= {pin.name for pin in found.pins}
@@ -185,9 +186,9 @@ class Notes:
 
     @cached_property
     def _replaced(self) -> list[tuple[str, Need, str | None]]:
-        """The requirements that overrides replaced and that the lock does not meet, each with who has it.
+        """The requirements that overrides replaced and that the lock does not meet, each with its origin.
 
-        The version is the one in the lock, None for none.
+        The last value is the version in the lock, None if it has none.
         """
         found = self._resolved.found
         versions = {pin.name: pin.version for pin in found.pins}
@@ -197,12 +198,12 @@ class Notes:
 
 
 def _is_met(need: Need, version: str | None) -> bool:
-    """Whether ``version`` of a project is what is required of it; None is no version."""
+    """Whether ``version`` meets the requirement. None means that the project is not in the lock."""
     return version is not None and not need.url and SpecifierSet(need.specifier).contains(version, prereleases=True)
 
 
 def notes_of_metadata(found: Found, request: Request) -> Iterator[Note]:
-    """What an installer has to know of the metadata of packages, and of their builds."""
+    """What an installer needs to know about the metadata of packages and about their builds."""
     for package, metadata in found.read:
         for line in metadata.corrected:
             text = f"{package} requires {line!r}, which is invalid and was read as {read_as(line)!r}"
@@ -223,7 +224,7 @@ def notes_of_metadata(found: Found, request: Request) -> Iterator[Note]:
 
 
 def index_hint(index: str, request: Request) -> Hint:
-    """How to add the index that the source distribution of a package leads to."""
+    """Suggest adding the index that the source distribution of a package refers to."""
     added = request._replace(extra_index_urls=tuple(dict.fromkeys((*request.extra_index_urls, index))))
     return way_out("add the index that has the wheels", added, request)
 
@@ -231,7 +232,7 @@ def index_hint(index: str, request: Request) -> Hint:
 def gpu_notes(
     pins: Sequence[Pin], solution: Solution | None, request: Request, platform: Platform, matrix: Matrix
 ) -> Iterator[Note]:
-    """What to know of the CUDA code in ``pins`` that they were not judged for; ``solution`` is their stack, if any."""
+    """What to know about CUDA code in ``pins`` that was not checked. ``solution`` is their stack, if any."""
     if solution is None:
         yield from _not_judged(pins, request, platform, matrix)
     else:
@@ -239,7 +240,7 @@ def gpu_notes(
 
 
 def _not_judged(pins: Sequence[Pin], request: Request, platform: Platform, matrix: Matrix) -> Iterator[Note]:
-    """What has CUDA code, where a GPU or a driver was named and no framework says which CUDA the lock is for."""
+    """Packages with CUDA code if a GPU or driver was named but no framework decides the CUDA version of the lock."""
     is_named = request.driver is not None or bool(request.hosts) or set(request.gpus) - {"auto", "none"}
     names = [
         it.name
@@ -252,7 +253,7 @@ def _not_judged(pins: Sequence[Pin], request: Request, platform: Platform, matri
 
 
 def _sources(pins: Sequence[Pin], solution: Solution, matrix: Matrix) -> Iterator[Note]:
-    """What is locked as source because wheels of other releases do not suit the GPU or the rest of the lock."""
+    """Packages locked as source because wheels of other releases do not suit the GPU or the rest of the lock."""
     problem, cuda = solution.problem, None if solution.toolkit is None else solution.toolkit.version
     versions = {it.name: it.version for it in pins}
     for pin in pins:

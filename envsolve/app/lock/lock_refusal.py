@@ -1,4 +1,4 @@
-"""Why no set of packages goes with a stack, as the error that ends the command."""
+"""The error if no set of packages fits a stack."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from packaging.specifiers import SpecifierSet
 
 from envsolve.app.lock.lock_notes import index_hint
 from envsolve.app.lock.lock_worlds import Unbuilt
-from envsolve.app.packages.asked_packages import Given
 from envsolve.app.packages.compiling import how_to_compile
+from envsolve.app.packages.requirements import Requirements
 from envsolve.app.packages.stack_wheels import index_of, strangers
 from envsolve.app.request.command import command_of, way_out
 from envsolve.boundary.secrets import without_secrets
@@ -42,15 +42,15 @@ _MOST_CAUSES = 3
 _FEW_NAMES = 3
 _MEANT = {name: it.name for it in FRAMEWORKS.values() for name in it.mistaken}
 PACKAGES_CONFLICT = "packages-conflict"
-"""The code where versions of packages do not go together."""
+"""The error code for versions of packages that conflict."""
 NOT_ON_INDEX = "release-not-on-index"
-"""The code where the matrix knows a build of a framework that the indexes do not have."""
+"""The error code for a build of a framework that is in the matrix but not on the indexes."""
 
 
 def packages_refusal(
     conflict: Conflict, request: Request, solution: Solution | None, interpreter: Interpreter
 ) -> UnsolvableError:
-    """The error for ``conflict``, met with ``solution`` as the stack."""
+    """The error for ``conflict``. ``solution`` is the stack with which it occurred."""
     nowhere = list(_nowhere(conflict))
     lacking = [*(requirement for requirement in missing(conflict) if requirement.origin), *nowhere]
     causes = list(dict.fromkeys(_of_folders(lacking, conflict, solution, request.packages))) or explain(conflict)
@@ -63,7 +63,7 @@ def packages_refusal(
     unfit = {name: found for name in contested(conflict) if (found := reasons_of(name, conflict))}
     reasons = {it for found in unfit.values() for it in found}
     if any(conflict.provider.world.limits(name) for name in unfit):
-        reasons -= {Unfit.YANKED, Unfit.PRERELEASE}  # they are what the stack left of the others
+        reasons -= {Unfit.YANKED, Unfit.PRERELEASE}  # of the other versions these are left because of the stack
     without_code = " and ".join(without_gpu_code(conflict)[:_FEW_NAMES])
     if unknown:
         code, message = "package-not-found", f"no package index has {' or '.join(unknown)}"
@@ -101,7 +101,7 @@ def packages_refusal(
 
 
 def _conflict_text(conflict: Conflict, beside: list[str], target: str, is_of_conda: bool) -> str:
-    """What does not go together; ``beside`` is what is there already."""
+    """A sentence that names the conflicting packages. ``beside`` are those that are already installed."""
     if beside:
         present = conflict.provider.world.present
         names = [it if is_of_conda else str(present[it]) for it in beside[:_FEW_NAMES]]
@@ -115,7 +115,7 @@ def _conflict_text(conflict: Conflict, beside: list[str], target: str, is_of_con
 
 
 def _refused(conflict: Conflict, code: str, message: str) -> Iterator[Refused]:
-    """The requirements of a user that nothing meets which can be installed, but no frameworks."""
+    """The user's own requirements that no installable package meets, without frameworks."""
     if code not in ("package-not-found", "no-wheel"):
         return
     direct = {
@@ -129,15 +129,16 @@ def _refused(conflict: Conflict, code: str, message: str) -> Iterator[Refused]:
 
 
 def refusal(code: str, message: str, causes: Sequence[str], hints: tuple[Hint, ...]) -> UnsolvableError:
-    """An error that prints the first of its ``causes``, those that say the most; ``-v`` and JSON have all of them."""
+    """An error that prints its first, most informative ``causes``; ``-v`` and JSON have all of them."""
     steps = tuple(ConflictStep(cause, "", "") for cause in causes)
     return UnsolvableError(code, message, tuple(causes[:_MOST_CAUSES]), hints, conflict=steps)
 
 
 def rank_of(conflict: Conflict, refused: UnsolvableError) -> tuple[bool, ...]:
-    """How little a refusal says beside those for other Pythons: what holds for all of them says the most.
+    """The sort key of a refusal among those for other Pythons; the most informative one is the least.
 
-    What an index lacks of the stack, what no one requested, and what another Python has say less.
+    A reason that applies to every Python is more informative than one about a build missing from an index, about
+    packages that no one requested, or about files that exist for another Python.
     """
     is_requested = any(requirement.origin not in ("", THE_STACK) for requirement, _ in conflict.causes)
     about = {Unfit.OTHER_PLATFORM, Unfit.OTHER_PYTHON}
@@ -146,7 +147,7 @@ def rank_of(conflict: Conflict, refused: UnsolvableError) -> tuple[bool, ...]:
 
 
 def stranger_refusal(release: Release, stranger: Pin, request: Request) -> UnsolvableError:
-    """The error where no index has a build of ``stranger`` that goes with ``release``, which is one of PyTorch.
+    """The error if no index has a build of ``stranger`` that works with ``release``, a build of PyTorch.
 
     See envsolve.app.packages.stack_wheels.strangers.
     """
@@ -165,15 +166,15 @@ def stranger_refusal(release: Release, stranger: Pin, request: Request) -> Unsol
 
 
 def refuse_strangers(solution: Solution | None, pins: Iterable[Pin], request: Request) -> None:
-    """Raise that error where one of ``pins`` does not go with a PyTorch of the stack."""
+    """Raise UnsolvableError if one of ``pins`` does not work with a PyTorch build of the stack."""
     for release, stranger in strangers(solution, pins, request.packages):
         raise stranger_refusal(release, stranger, request)
 
 
 def unbuilt_refusal(
-    unbuilt: Sequence[Unbuilt], interpreter: Interpreter, request: Request, wanted: Given
+    unbuilt: Sequence[Unbuilt], interpreter: Interpreter, request: Request, wanted: Requirements
 ) -> UnsolvableError:
-    """The error where an answer has packages of which only a build tells what they require; it shows all of them."""
+    """The error if packages must be built to read their requirements. Lists all of them."""
     origins = {need.name: origin for need, origin in wanted.needs}
     why = "must be built to read its requirements"
     refused = (Refused(it.name, place_of(origins[it.name], it.name), why) for it in unbuilt if it.name in origins)
@@ -191,7 +192,7 @@ def unbuilt_refusal(
         for named, it in zip(names, unbuilt, strict=True)
     )
     building = request._replace(packages=request.packages._replace(allow_builds=True))
-    if request.python is None and not any(it.address for it in unbuilt):  # what these require may be for other Pythons
+    if request.python is None and not any(it.address for it in unbuilt):  # these may require other Pythons
         building = building._replace(python=SpecifierSet(f"=={'.'.join(map(str, interpreter.python[:2]))}.*"))
     hint = way_out("allow building packages from source, which runs their code", building, request)
     others = dict.fromkeys(it.leads_to for it in unbuilt if it.leads_to)
@@ -200,7 +201,7 @@ def unbuilt_refusal(
 
 
 def _with(solution: Solution | None, but: Collection[str]) -> str:
-    """The stack by its frameworks, without those whose packages are in ``but``."""
+    """The frameworks of the stack as text, without those whose packages are in ``but``."""
     labels = [it.release.label for it in solution.choices if it.release.package not in but] if solution else []
     return f" with {' and '.join(labels)}" if labels else ""
 
@@ -238,7 +239,10 @@ def _glibc_hints(conflict: Conflict, request: Request) -> Iterator[Hint]:
 
 
 def _cannot_be_installed(unfit: Mapping[str, Mapping[Unfit, str]], target: str, solution: Solution | None) -> str:
-    """What has no file for the target, and why not its newest version; a package of the stack is its one version."""
+    """The packages without a file for the target, and why their newest versions do not fit.
+
+    A package of the stack is named with its version.
+    """
     stack = {} if solution is None else {it.release.package: it.release.full_version for it in solution.choices}
     names = [f"{name} {stack[name]}" if name in stack else name for name in unfit]
     why = list(dict.fromkeys(next(iter(found)) for found in unfit.values()))
@@ -249,16 +253,16 @@ def _cannot_be_installed(unfit: Mapping[str, Mapping[Unfit, str]], target: str, 
 
 
 def _lacking(requirements: list[Requirement]) -> tuple[str, str]:
-    asked = " and ".join(dict.fromkeys(versions(requirement) for requirement in requirements))
+    names = " and ".join(dict.fromkeys(versions(requirement) for requirement in requirements))
     if all(requirement.origin == THE_STACK for requirement in requirements):
-        return NOT_ON_INDEX, f"no package index has {asked}, the best build for this machine"
-    return "version-not-found", f"no package index has {asked}"
+        return NOT_ON_INDEX, f"no package index has {names}, the best build for this machine"
+    return "version-not-found", f"no package index has {names}"
 
 
 def _of_folders(
     lacking: list[Requirement], conflict: Conflict, solution: Solution | None, packages: Packages
 ) -> Iterator[str]:
-    """The reasons for packages that a folder of PyTorch's index lacks, so that another index was queried."""
+    """The reasons for packages that a folder of PyTorch's index does not have, so that other indexes were queried."""
     indexes = conflict.provider.world.indexes
     releases = {it.release.package: it.release for it in (solution.choices if solution else ())}
     for requirement in lacking:
@@ -277,15 +281,15 @@ def _of_folders(
         project = requirement.releases.project
         other = indexes.index_url(project)
         if other != folder:
-            locked = (
+            available = (
                 " to ".join(dict.fromkeys((project.versions[0], project.versions[-1]))) if project.versions else "none"
             )
             yield f"{requirement.origin} requires {versions(requirement)}"
-            yield f"{folder} does not have {requirement.name}, and {other} has {locked}"
+            yield f"{folder} does not have {requirement.name}, and {other} has {available}"
 
 
 def _nowhere(conflict: Conflict) -> Iterator[Requirement]:
-    """What a stack asks for and no index that was asked knows, where a folder of PyTorch's index for another may."""
+    """Packages of the stack that no queried index has, but which another folder of PyTorch's index may have."""
     for requirement, _ in conflict.causes:
         if requirement.origin == THE_STACK and requirement.releases is None and requirement.name in OWN_INDEX:
             yield requirement
@@ -296,7 +300,7 @@ def _unknown(conflict: Conflict) -> list[str]:
 
 
 def _rival_hints(conflict: Conflict, request: Request, solution: Solution | None) -> Iterator[Hint]:
-    """What to do where the build of a framework that is requested by name is not that of the stack."""
+    """What to do if a framework is required under the name of another build than that of the stack."""
     for release in (choice.release for choice in (() if solution is None else solution.choices)):
         others = set(rivals_of(release.framework)) - {release.package}
         framework = request.requester.setting("frameworks", release.framework)
@@ -315,12 +319,12 @@ def _rival_hints(conflict: Conflict, request: Request, solution: Solution | None
 
 
 def typed_requirements(request: Request) -> Iterator[tuple[str, Need]]:
-    """The requirements on the command line that have a name, as they were typed."""
+    """The named requirements on the command line, as typed."""
     yield from ((text, parse_need(text)) for text in request.packages.requirements if not gives_address(text))
 
 
 def _framework_hints(names: list[str], request: Request) -> Iterator[Hint]:
-    """People call some frameworks by names that are not, or not any more, those of their packages."""
+    """Some frameworks are often requested by names that are not, or no longer, the names of their packages."""
     typed = {need.name: (line, need) for line, need in typed_requirements(request)}
     for name in (it for it in names if it in _MEANT):
         command = None
@@ -328,8 +332,8 @@ def _framework_hints(names: list[str], request: Request) -> Iterator[Hint]:
             line, need = typed[name]
             rest = tuple(it for it in request.packages.requirements if it != line)
             meant = FrameworkRequest(_MEANT[name], SpecifierSet(need.specifier))
-            asked = (*(it for it in request.frameworks if it.framework != meant.framework), meant)
-            meaning = request._replace(frameworks=asked, packages=request.packages._replace(requirements=rest))
+            frameworks = (*(it for it in request.frameworks if it.framework != meant.framework), meant)
+            meaning = request._replace(frameworks=frameworks, packages=request.packages._replace(requirements=rest))
             command = None if request.requester.file else command_of(meaning)
         yield Hint(f"request the framework with {request.requester.setting('frameworks', _MEANT[name])}", command)
 

@@ -5,17 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import NamedTuple
 
-from envsolve.app.lock.held_locks import LockFor, nothing
+from envsolve.app.lock.existing_locks import LockFor, nothing
 from envsolve.app.request.network import Network
 from envsolve.model.request import Request
 
 
 class LockRequest(NamedTuple):
-    """A request for a lock that changes the existing one, which ``there`` reads, as little as possible.
+    """A request for a lock that changes the existing one as little as possible. ``there`` reads the existing lock.
 
-    ``show`` gets a text on each step, ``counted`` how many packages are picked, and the last of them. ``recorded`` is
-    the request that the lock says it was made for, where that is another one. ``apart`` says that of a conda lock each
-    platform gets a file of its own, ``writes`` that its texts are wanted: they need digests that a channel may lack.
+    ``show`` gets a text for each step; ``counted`` gets the number of chosen packages and the name of the last one.
+    ``recorded`` is the request to record in the lock if it differs from ``request``. ``apart`` means that each platform
+    of a conda lock gets its own file. ``writes`` means that the text of the lock is needed, and with it digests that a
+    channel may lack.
     """
 
     request: Request

@@ -1,4 +1,4 @@
-"""The lock that a search came to, as a value, with what to tell beside it."""
+"""The lock that a search found, with its notes."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from envsolve import __version__
-from envsolve.app.packages.asked_packages import Given, for_target
 from envsolve.app.packages.lock_evidence import Origins, evidence_of
 from envsolve.app.packages.lock_frameworks import left_out
 from envsolve.app.packages.lock_indexes import Places
 from envsolve.app.packages.lock_stacks import Attempt
+from envsolve.app.packages.requirements import Requirements, for_target
 from envsolve.app.packages.stack_wheels import index_of, notes_of, runs_in_part
 from envsolve.app.request.command import command_of, recorded_command, recorded_options
 from envsolve.app.request.own_rows import notes_on_own_rows, pins_are_own, stack_is_own
@@ -40,7 +40,7 @@ _FEW = 3
 
 
 class Locked(NamedTuple):
-    """A lock for one platform, the answer it was made from, and what to tell beside it."""
+    """A lock for one platform, the answer it was made from, and its notes."""
 
     platform: Platform
     lock: Lock
@@ -49,15 +49,21 @@ class Locked(NamedTuple):
 
     @property
     def solution(self) -> Solution | None:
-        """The stack, where any framework is involved."""
+        """The stack; None without frameworks."""
         return None if self.answer is None else self.answer.solution
 
 
 class Result:
-    """Makes the lock for a target. ``recorded`` is the request that it says it was made for, where that is another."""
+    """Makes the lock for a target. ``recorded`` is the request to record in the lock if it differs from ``request``."""
 
     def __init__(
-        self, request: Request, recorded: Request | None, matrix: Matrix, target: Target, wanted: Given, where: Places
+        self,
+        request: Request,
+        recorded: Request | None,
+        matrix: Matrix,
+        target: Target,
+        wanted: Requirements,
+        where: Places,
     ) -> None:
         self._request, self._recorded, self._matrix = request, recorded, matrix
         self._target, self._wanted, self._where = target, wanted, where
@@ -72,10 +78,10 @@ class Result:
         read: Origins,
         unread: Options = (),
     ) -> Locked:
-        """The lock of ``pins`` around a stack. ``passed`` says why better builds were passed over.
+        """The lock of ``pins`` around a stack. ``passed`` are the reasons why better builds were skipped.
 
-        ``read`` is where the facts come from about packages that the matrix says nothing of, ``unread`` what beside
-        packages could not be read.
+        ``read`` has the origins of facts about packages that the matrix does not know. ``unread`` lists places that
+        could not be read.
         """
         solution, interpreter = attempt.solution, attempt.interpreter
         request = self._request
@@ -123,7 +129,7 @@ class Result:
             notes = (*notes, Note("not-for-pip", text))
         if passed:
             more = f", and {len(passed) - 1} more after it" if len(passed) > 1 else ""
-            text = f"a better build was skipped{more}: {said(passed[0])}{_instead(solution)}"
+            text = f"a better build was skipped{more}: {inline_text(passed[0])}{_instead(solution)}"
             notes = (Note("build-passed-over", text).about(count=len(passed), because=passed[0].message), *notes)
         return Locked(attempt.problem.platform, locked, answer, notes)
 
@@ -147,7 +153,7 @@ class Result:
         return (*notes, *own, *(it for it in solution.notes if it.code != SHARED_DEPENDENCIES))
 
     def _without_cuda(self, solution: Solution) -> Iterator[Note]:
-        """What the machine itself must have, for wheels that install no CUDA and name none that pip would install."""
+        """CUDA libraries that the machine must have because wheels neither include nor require them."""
         for choice in solution.choices:
             release = choice.release
             if release.cuda is None or release.cuda_libraries is not CudaLibraries.NONE:
@@ -166,7 +172,7 @@ class Result:
             )
 
     def _beyond_common_glibc(self, interpreter: Interpreter, pins: Iterable[Pin]) -> Iterator[Note]:
-        """What cannot be installed with the oldest C library in use, where the target's is only assumed."""
+        """Packages that need a newer C library than the oldest in common use, if the target's is only assumed."""
         ranks = Ranks(interpreter._replace(glibc=COMMON_GLIBC))
         beyond = [
             f"{pin.name} {pin.version}"
@@ -180,8 +186,8 @@ class Result:
             yield Note("glibc-assumed", f"{text} (RHEL 8): set {named} to that of the machine")
 
 
-def said(error: UnsolvableError) -> str:
-    """An error within a sentence."""
+def inline_text(error: UnsolvableError) -> str:
+    """An error's message and causes, for use within a sentence."""
     return f"{error.message} ({'; '.join(error.cause[:_FEW])})"
 
 
@@ -196,12 +202,12 @@ def _for_the_cpu(pins: Iterable[Pin]) -> Iterator[Note]:
 
 def _instead(solution: Solution | None) -> str:
     choices = () if solution is None else solution.choices
-    held = " and ".join(f"{it.release.package} {it.release.full_version}" for it in choices)
-    return f"; the lock has {held}" if held else ""
+    builds = " and ".join(f"{it.release.package} {it.release.full_version}" for it in choices)
+    return f"; the lock has {builds}" if builds else ""
 
 
 def _of_default_builds(attempt: Attempt) -> Iterator[Note]:
-    """What to know where there is no GPU, and one index that has no builds for that."""
+    """Notes for a target without a GPU, if the only index has no CPU builds."""
     problem = attempt.problem
     if problem.frameworks:
         yield Note(

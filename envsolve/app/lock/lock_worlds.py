@@ -1,9 +1,9 @@
-"""The worlds that a Python lock is looked for in: one for each Python, with builds of frameworks among the packages.
+"""The worlds in which a Python lock is searched: one for each Python, with builds of frameworks among the packages.
 
-Here a framework is one package of the request: its builds are the candidates of a virtual project, the
-majors of CUDA those of another that the builds depend on, and a package that pins torch moves torch. GPUs, driver and C
-library are constants: a build that does not run with them is no candidate. See
-:mod:`envsolve.resolve.closure.newest` for which answer is the best.
+Here a framework is like any package of the request: its builds are the candidates of a virtual project. The major
+versions of CUDA are those of another virtual project, which the builds depend on. So a package that pins torch changes
+torch. GPUs, driver and C library are constants: builds that do not run with them are not candidates.
+:mod:`envsolve.resolve.closure.newest` defines the best answer.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ from typing import NamedTuple
 from packaging.specifiers import SpecifierSet
 from packaging.version import Version
 
-from envsolve.app.packages.asked_packages import Given, for_target
 from envsolve.app.packages.lock_frameworks import python_of
-from envsolve.app.packages.lock_indexes import Lines, Places
+from envsolve.app.packages.lock_indexes import Connection, Places
+from envsolve.app.packages.requirements import Requirements, for_target
 from envsolve.app.packages.stack_in_search import StackInSearch
 from envsolve.app.packages.stack_wheels import Limits, files_for, index_of, is_lockable
 from envsolve.app.request.targets import glibc_of
@@ -50,9 +50,9 @@ _DEPTH = 4
 
 
 class Unbuilt(NamedTuple):
-    """A package of which only a build tells what it requires, what requires it, and the index that it leads to.
+    """A package that must be built to read its requirements, with its requirers and the index that it refers to.
 
-    ``address`` is "" for a package of an index, ``version`` where nothing states it.
+    ``address`` is "" for a package of an index, ``version`` if nothing states it.
     """
 
     name: str
@@ -63,7 +63,7 @@ class Unbuilt(NamedTuple):
 
 
 class Chosen(NamedTuple):
-    """The best answer, the Python it is for, and the build of each framework in it."""
+    """The best answer, its Python, and the build of each framework in it."""
 
     answer: Answer
     interpreter: Interpreter
@@ -77,12 +77,12 @@ class Chosen(NamedTuple):
 
     @property
     def sources(self) -> Sources:
-        """Which source distributions counted."""
+        """Which source distributions were allowed."""
         return self.answer.provider.world.wanted.sources
 
     @property
     def unbuilt(self) -> list[Unbuilt]:
-        """The packages of which only a build tells what they require."""
+        """The packages that must be built to read their requirements."""
         provider = self.answer.provider
         world = provider.world
         picks = [it for name, it in sorted(self.answer.picks.items()) if name not in world.virtual]
@@ -96,10 +96,10 @@ class Chosen(NamedTuple):
         return found
 
     def is_exact(self, limits: Limits, packages: Packages) -> bool:
-        """Whether what was picked is what would be installed, and lies within ``limits``.
+        """Whether the chosen packages are exactly those that would be installed, and lie within ``limits``.
 
-        Not where wheels are from another index than the search used, or the metadata of another wheel of the
-        same version were read.
+        False if wheels come from another index than the search used, or if the metadata of another wheel of the same
+        version was read.
         """
         if any(index_of(row, packages) is not None for row in self.builds.values()):
             return False
@@ -113,9 +113,9 @@ class Chosen(NamedTuple):
 class Worlds:
     """The worlds of a problem, and the search for the best answer in them.
 
-    ``requested`` are the frameworks of the request; others of the problem came in as dependencies. With ``in_part``
-    packages will do that lose something with the CUDA of a build. With ``as_if_built`` what only a build tells of
-    packages is taken for nothing, as it is anyway until they are built.
+    ``requested`` are the frameworks of the request; the problem may have others, which are dependencies. ``in_part``
+    allows packages that lose features with the CUDA of a build. ``as_if_built`` treats packages that must be built as
+    if they had no requirements; until a build, this is always so.
     """
 
     def __init__(
@@ -123,11 +123,11 @@ class Worlds:
         request: Request,
         problem: Problem,
         requested: Iterable[str],
-        wanted: Given,
+        wanted: Requirements,
         solver: Solver,
         matrix: Matrix,
         where: Places,
-        lines: Lines,
+        connection: Connection,
         *,
         more: More,
         in_part: bool = False,
@@ -136,59 +136,59 @@ class Worlds:
         self._matrix = matrix
         self._request, self._problem, self._wanted = request, problem, wanted
         self._requested = frozenset(requested)
-        self._solver, self._where, self._lines = solver, where, lines
+        self._solver, self._where, self._connection = solver, where, connection
         self.in_part = in_part
         self._more = more
         self._as_if_built = as_if_built or request.packages.allow_builds
         self.conflicts: tuple[Conflict, ...] = ()
-        """Why there is no answer, world by world."""
+        """Why there is no answer, for each world."""
         self._worlds: list[World] = []
         self._alike: dict[tuple[str, str], RawFile] = {}
         self._known: dict[Interpreter, Known] = {}
 
     def close(self) -> None:
-        """End the threads that look ahead. Raises OutsideError if one of them failed."""
+        """Stop the threads that prefetch. Raises OutsideError if one of them failed."""
         for world in self._worlds:
             world.close()
 
     @cached_property
     def builds(self) -> Mapping[str, tuple[Release, ...]]:
-        """The builds of each framework that run on the machines, the best one last."""
+        """The builds of each framework that run on the machines, the best last."""
         return builds_of(self._solver, self._request, self._problem)
 
     @cached_property
     def stack(self) -> StackInSearch:
-        """The same builds among the packages of the search."""
+        """The same builds, as packages of the search."""
         return StackInSearch(
             self.builds, self._request, self._problem, self._solver, self._matrix, in_part=self.in_part
         )
 
     @cached_property
     def pythons(self) -> list[Version]:
-        """The Pythons that some build was made for, the newest first, those younger than a year last."""
+        """The Pythons that some build supports, newest first; those released less than a year ago last."""
         minors = {Version(it) for rows in self.builds.values() for row in rows for it in row.pythons}
         return sorted(sorted(filter(self._is_requested, minors), reverse=True), key=self._is_young)
 
     @cached_property
     def names(self) -> tuple[str, ...]:
-        """The packages of the request by name, without frameworks and direct references."""
+        """The names of the requested packages, without frameworks and direct references."""
         named = (need.name for need, _ in self._wanted.needs if not need.url)
         return tuple(dict.fromkeys(it for it in named if it not in FRAMEWORK_OF_WHEEL))
 
     def seen(self, *, as_source: bool) -> Iterator[str]:
-        """The packages that the search came to; with ``as_source`` those without a wheel of the newest version."""
+        """The packages that the search visited; with ``as_source`` only those whose newest version has no wheel."""
         for known in self._known.values():
-            for name, releases in tuple(known.releases.items()):  # threads add to them
+            for name, releases in tuple(known.releases.items()):  # other threads may add to it
                 if not as_source or releases is None or releases.newest_is_source(releases.mask("")):
                     yield name
 
     def floors_of(self, chosen: Chosen) -> dict[str, str]:
-        """The chosen versions of the packages of the request."""
+        """The chosen versions of the requested packages."""
         picks = chosen.answer.picks
         return {name: picks[name].version for name in self.names if name in picks}
 
     def newest_beside(self, chosen: Chosen) -> dict[str, str]:
-        """The newest versions in any world of the packages of the request, and of the packages of the frameworks."""
+        """The newest versions, in any world, of the requested packages and of the packages of the frameworks."""
         settled = [it for it in self._candidates if not it.is_last_resort]
         found = newest_positions(settled or self._candidates, self.names)
         world = self._candidates[0].world
@@ -201,28 +201,29 @@ class Worlds:
     ) -> Chosen | None:
         """The best answer; None if there is none.
 
-        Raises OutsideError, and UnsolvableError ``search-too-long`` where it is not found until ``end``.
+        ``versions`` and ``held`` are the versions in the existing lock. Raises OutsideError; UnsolvableError
+        ``search-too-long`` if there is no answer before ``end``.
         """
-        kept = {**versions, **dict(self._held_builds(held))} if versions else {}
+        existing = {**versions, **dict(self._existing_builds(held))} if versions else {}
         order = self._with_first(held.python if versions else None)
         worlds = [self._candidates[number] for number in order]
         identifiers = {framework_identifier(it): it for it in self.builds}
-        named = [it for it in (*self.names, *identifiers) if not self._stays(it, kept)]
+        named = [it for it in (*self.names, *identifiers) if not self._stays(it, existing)]
         windowed = [it for it in named if identifiers.get(it, "") in ("", *self._requested)]
         ages = {it: self._ages_of(self.builds[name]) for it, name in identifiers.items()}
         rank = partial(self._ranked, worlds[0].world)
-        search = Newest(worlds, named, windowed, rank, ages, end, kept, progress)
+        search = Newest(worlds, named, windowed, rank, ages, end, existing, progress)
         found = search.answer()
         self.conflicts = tuple(search.conflicts.values())
         return None if found is None else self._chosen(found)
 
     @property
     def have_to_build(self) -> bool:
-        """Whether of some package only a build tells what it requires."""
+        """Whether some package must be built to read its requirements."""
         return any(world.to_build for world in self._worlds)
 
     def is_about_builds(self, conflict: Conflict) -> bool:
-        """Whether builds of frameworks, or what they need of CUDA, take part in a conflict."""
+        """Whether builds of frameworks, or the CUDA they need, take part in a conflict."""
         names = set(contested(conflict))
         return not names.isdisjoint(self.stack.framework_of) or not names.isdisjoint(conflict.provider.world.virtual)
 
@@ -232,29 +233,29 @@ class Worlds:
         builds = {name: self.builds[name][picks[it].position] for name, it in identifiers.items() if it in picks}
         return Chosen(answer, answer.provider.world.wanted.interpreter, builds)
 
-    def _stays(self, name: str, kept: Mapping[str, str]) -> bool:
-        """Whether an existing lock has a version of ``name`` that meets the request."""
-        if name not in kept:
+    def _stays(self, name: str, existing: Mapping[str, str]) -> bool:
+        """Whether the existing lock has a version of ``name`` that meets the request."""
+        if name not in existing:
             return False
         specifiers = [
             need.specifier for need, _ in (*self._wanted.needs, *self._wanted.constraints) if need.name == name
         ]
-        return all(SpecifierSet(it).contains(kept[name], prereleases=True) for it in specifiers)
+        return all(SpecifierSet(it).contains(existing[name], prereleases=True) for it in specifiers)
 
     def _with_first(self, python: str | None) -> list[int]:
-        """The numbers of the worlds, those for ``python`` first."""
+        """The indexes of the worlds, those for ``python`` first."""
         minors = [".".join(map(str, it.world.wanted.interpreter.python[:2])) for it in self._candidates]
         return sorted(range(len(minors)), key=lambda number: minors[number] != python)
 
-    def _held_builds(self, held: LockedVersions) -> Iterator[tuple[str, str]]:
+    def _existing_builds(self, held: LockedVersions) -> Iterator[tuple[str, str]]:
         for name, rows in self.builds.items():
-            number = _held_among(rows, held)
+            number = _number_of_existing(rows, held)
             if number is not None:
                 yield framework_identifier(name), str(number)
 
     @cached_property
     def _candidates(self) -> list[Candidates]:
-        """Worlds of wheels for each Python, then those with source distributions, as far as they are allowed."""
+        """Worlds with wheels for each Python, then those with source distributions if they are allowed."""
         wheels = list(self._for_pythons(Sources.NONE))
         pairs = zip(wheels, self._for_pythons(Sources.WITHOUT_WHEELS), strict=True)
         with_source = [it._replace(is_needed=partial(_lacks_wheels, of_wheels.world)) for of_wheels, it in pairs]
@@ -262,12 +263,12 @@ class Worlds:
         return [*wheels, *with_source, *builds]
 
     def _for_pythons(self, sources: Sources) -> Iterator[Candidates]:
-        """A world for each Python; where nothing says which, for the one that runs envsolve."""
+        """A world for each Python; if nothing decides the Python, for the one that runs envsolve."""
         pythons: Sequence[Version | None] = self.pythons or (None,)
         for minor in pythons:
             python = python_of(self._problem.python, minor)
             interpreter = Interpreter(python, self._problem.platform, glibc_of(self._problem))
-            wanted = for_target(self._wanted, self._lines.pool.markers(interpreter.marker_values()))
+            wanted = for_target(self._wanted, self._connection.pool.markers(interpreter.marker_values()))
             of_builds = [
                 (among(framework_identifier(it), _for_python(rows, minor)), THE_STACK)
                 for it, rows in self.builds.items()
@@ -275,12 +276,12 @@ class Worlds:
             is_young = minor is not None and self._is_young(minor) and self._problem.python is None
             is_last_resort = is_young or (sources is Sources.ANY and len(pythons) > 1)  # another Python has the wheels
             world = self._world(interpreter, wanted, sources)
-            yield Candidates(world, (*wanted.needs, *of_builds), is_last_resort)  # frameworks follow the packages
+            yield Candidates(world, (*wanted.needs, *of_builds), is_last_resort)  # frameworks come after the packages
 
-    def _world(self, interpreter: Interpreter, wanted: Given, sources: Sources) -> World:
+    def _world(self, interpreter: Interpreter, wanted: Requirements, sources: Sources) -> World:
         indexes = Indexes(
             (*self._where.extra, self._where.default),
-            self._lines.pool,
+            self._connection.pool,
             self._where.mapped,
             wanted.by_name,
             {**self._more, **self._elsewhere},
@@ -302,7 +303,7 @@ class Worlds:
 
     @cached_property
     def _elsewhere(self) -> Mapping[str, Mapping[str, Sequence[Elsewhere]]]:
-        """The builds of PyTorch in folders of PyTorch's own index, and the versions there of what is built with it."""
+        """The builds of PyTorch in the folders of PyTorch's own index, and its companion packages there."""
         found: dict[str, dict[str, list[Elsewhere]]] = {}
         for row in (row for rows in self.builds.values() for row in reversed(rows)):
             if row.source is not Source.PYTORCH:
@@ -327,7 +328,7 @@ class Worlds:
         return not is_a_year_old(minor, self._solver.catalogue(self._problem).day_of(self._request))
 
     def _ranked(self, world: World) -> Sequence[str]:
-        """The requested packages: those that depend on a framework, the frameworks, then the others, each by name."""
+        """The requested packages in order of priority: those that depend on a framework, the frameworks, the others."""
         packages = {row.package for rows in self.builds.values() for row in rows}
         dependent = {name for name in self.names if packages and _leads_to(packages, name, world)}
         frameworks = sorted(map(framework_identifier, self.builds))
@@ -338,7 +339,7 @@ class Worlds:
         return Ages(max(older, default=-1) + 1, partial(self._days_of, rows))
 
     def _days_of(self, rows: Sequence[Release]) -> list[float]:
-        """Since when each build, or a newer one, is there."""
+        """The day since when each build, or a newer one, has been available."""
         world = self._candidates[0].world
         known: dict[str, list[float]] = {}
         found: list[float] = []
@@ -355,7 +356,7 @@ class Worlds:
 
 
 def builds_of(solver: Solver, request: Request, problem: Problem) -> dict[str, tuple[Release, ...]]:
-    """The builds of each framework that run on the machines, the best one last; of those alike the best alone."""
+    """The builds of each framework that run on the machines, the best last; the best one alone of similar builds."""
     found: dict[str, dict[tuple[object, ...], Release]] = {it.framework: {} for it in problem.frameworks}
     for provider in solver.providers(request, problem):
         for framework, rows in found.items():
@@ -367,14 +368,14 @@ def builds_of(solver: Solver, request: Request, problem: Problem) -> dict[str, t
     return {framework: tuple(reversed(rows.values())) for framework, rows in found.items()}
 
 
-def held_builds(solver: Solver, request: Request, problem: Problem, held: LockedVersions) -> dict[str, Release]:
-    """The builds of an existing lock by their framework, as far as they run on the machines."""
+def existing_builds(solver: Solver, request: Request, problem: Problem, held: LockedVersions) -> dict[str, Release]:
+    """The build of each framework in the existing lock, if it runs on the machines."""
     builds = builds_of(solver, request, problem)
-    numbers = {framework: _held_among(rows, held) for framework, rows in builds.items()}
+    numbers = {framework: _number_of_existing(rows, held) for framework, rows in builds.items()}
     return {framework: builds[framework][number] for framework, number in numbers.items() if number is not None}
 
 
-def _held_among(rows: Sequence[Release], held: LockedVersions) -> int | None:
+def _number_of_existing(rows: Sequence[Release], held: LockedVersions) -> int | None:
     for package, version, build in held.packages:
         for number, row in enumerate(rows):
             is_it = row.package == package and str(row.full_version) == version
@@ -384,7 +385,7 @@ def _held_among(rows: Sequence[Release], held: LockedVersions) -> int | None:
 
 
 def _under_each_name(row: Release) -> Iterator[Release]:
-    """``row``, and the same under the name that others require it by, where it has one of its own for the CPU."""
+    """``row``, and a copy under the name by which others require it if its CPU build has a name of its own."""
     yield row
     if row.package in GPU_WHEEL_OF:
         yield row._replace(package=GPU_WHEEL_OF[row.package])
@@ -399,7 +400,7 @@ def _for_python(rows: Sequence[Release], minor: Version | None) -> Iterator[int]
 
 
 def _leads_to(packages: Iterable[str], name: str, world: World) -> bool:
-    """Whether the newest release of ``name`` requires one of ``packages``, or something that does."""
+    """Whether the newest release of ``name`` depends on one of ``packages``, directly or not."""
     wanted, seen = set(packages), {name}
     names = [name]
     for _ in range(_DEPTH):

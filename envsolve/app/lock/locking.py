@@ -1,15 +1,14 @@
-"""Python locks, from package indexes: one for each platform. Current locks stay as they are."""
+"""Python locks from package indexes, one for each platform. Locks that are still current stay unchanged."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from envsolve.app.lock.held_locks import LockFor, held_in_python_lock
+from envsolve.app.lock.existing_locks import LockFor, versions_in_python_lock
 from envsolve.app.lock.lock_refusal import PACKAGES_CONFLICT
 from envsolve.app.lock.lock_request import LockRequest
 from envsolve.app.lock.lock_result import Locked
 from envsolve.app.lock.target_lock import TargetLock
-from envsolve.app.packages.asked_packages import Given, as_in_lock, given
 from envsolve.app.packages.audit import read_before, with_read
 from envsolve.app.packages.compiling import HOW_TO_COMPILE, cpu_by_default, how_to_compile
 from envsolve.app.packages.direct_packages import with_direct
@@ -17,6 +16,7 @@ from envsolve.app.packages.lock_evidence import Origin
 from envsolve.app.packages.lock_frameworks import holding_on, require_wheels, with_frameworks
 from envsolve.app.packages.lock_indexes import Start, places, settings_of, start
 from envsolve.app.packages.lock_stacks import stays
+from envsolve.app.packages.requirements import Requirements, as_in_lock, read_requirements
 from envsolve.app.packages.wheel_ways import Tried, are_published, stack_text, ways_to_wheels
 from envsolve.app.request.targets import Target, targets_of
 from envsolve.app.solve.solving import Solved, request_without_secrets
@@ -31,54 +31,56 @@ from envsolve.model.note import Note
 from envsolve.model.request import Audit, Request
 
 WHEELS_ELSEWHERE = "extension-wheels-elsewhere"
-"""The code of the note that says which change gives a wheel in place of source; its field ``way`` is the change."""
+"""The code of the note on a change of the request that gives a wheel instead of source; ``way`` has the change."""
 
 
 def lock(lock_request: LockRequest, matrix: Matrix, environ: Mapping[str, str]) -> Solved:
     """The Python lock for each platform of the request, in its format.
 
-    Raises UsageError, UnsolvableError where no stack or no set of packages fits, OutsideError where an index fails.
+    Raises UsageError; UnsolvableError if no stack or no set of packages fits; OutsideError if an index fails.
     """
     request, hidden = request_without_secrets(lock_request.request)
     with start(lock_request.request, lock_request.network, environ) as began:
         try:
-            locks = [it.made(began.lines) for it in _locks_of(lock_request, began, matrix, environ)]
+            locks = [it.made(began.connection) for it in _locks_of(lock_request, began, matrix, environ)]
             ways = tuple(_notes_on_source(locks, lock_request, began, matrix, environ))
         except UnsolvableError as error:
             names = _requested(began) if error.code == PACKAGES_CONFLICT else {it.name for it in error.refused}
             error.hints = (*_ways(names, lock_request, began, matrix, environ), *error.hints)
             raise
-    return _solved(request, locks, (*ways, *began.where.notes, *began.lines.notes, *hidden))
+    return _solved(request, locks, (*ways, *began.where.notes, *began.connection.notes, *hidden))
 
 
 def _locks_of(lock_request: LockRequest, began: Start, matrix: Matrix, environ: Mapping[str, str]) -> list[TargetLock]:
     """The locks to make, one for each platform. Raises UsageError, OutsideError."""
     request, _ = request_without_secrets(lock_request.request)
-    wanted, where, lines = began
+    wanted, where, connection = began
     require_wheels(request)
     targets = [with_frameworks(target, wanted, where) for target in targets_of(request, matrix, environ)]
     require_linux_for_image([it.problem.platform for it in targets], request.format)
     holds = holding_on(it.problem for it in targets)
-    wanted = with_direct(wanted, lines, request.format, holds, _commits(lock_request, targets))
+    wanted = with_direct(wanted, connection, request.format, holds, _commits(lock_request, targets))
     return [TargetLock(lock_request, matrix, target, wanted, where) for target in targets]
 
 
 def _requested(began: Start) -> set[str]:
-    """The packages of a request by name, without those at an address."""
+    """The names of the requested packages, without those given by address."""
     return {need.name for need, _ in began.wanted.needs if not need.url}
 
 
 def _ways(
     names: Iterable[str], lock_request: LockRequest, began: Start, matrix: Matrix, environ: Mapping[str, str]
 ) -> Iterator[Hint]:
-    """What to change so that those of ``names`` have a wheel that are published beside the indexes."""
+    """Changes of the request with which those of ``names`` get wheels that are published outside of the indexes."""
 
-    def attempt(request: Request, wanted: Given, end: float) -> list[Tried] | None:
-        asked, changed = lock_request._replace(request=request), began._replace(wanted=wanted)
+    def attempt(request: Request, wanted: Requirements, end: float) -> list[Tried] | None:
+        changed_request, changed_start = lock_request._replace(request=request), began._replace(wanted=wanted)
         try:
-            return [it.tried(began.lines, end) for it in _locks_of(asked, changed, matrix, environ)]
+            return [
+                it.tried(began.connection, end) for it in _locks_of(changed_request, changed_start, matrix, environ)
+            ]
         except EnvsolveError:
-            return None  # what only helps does not end in an error of its own
+            return None  # a hint must not end in an error of its own
 
     published = are_published(names)
     if published and not lock_request.request.packages.allow_builds:
@@ -88,7 +90,7 @@ def _ways(
 def _notes_on_source(
     locks: Sequence[Locked], lock_request: LockRequest, began: Start, matrix: Matrix, environ: Mapping[str, str]
 ) -> Iterator[Note]:
-    """Which stack has a wheel of what is locked as a source distribution, and how that is compiled."""
+    """Which stack has wheels for packages that are locked as source, and how to compile those."""
     source = {
         pin.name: (pin, it.solution)
         for it in locks
@@ -109,18 +111,18 @@ def _notes_on_source(
             yield Note(HOW_TO_COMPILE, step.text, step.command).about(name=pin.name, version=pin.version)
 
 
-def locked_again(
+def current_locks(
     lock_request: LockRequest, there: LockFor, matrix: Matrix, environ: Mapping[str, str]
 ) -> Solved | None:
-    """The locks that are ``there`` as :func:`lock` would write them if it came to the same packages.
+    """The existing locks as :func:`lock` would write them if it chose the same packages.
 
-    No index is queried: the stack alone is solved, and the packages are those of the locks. None if they cannot be an
-    answer: one is missing or of another tool, leaves something open, was changed since it was written, does not meet
-    the request, or has packages that do not fit the stack of today.
+    Queries no index: only the stack is solved, and the packages are those of the locks. None if a lock is missing,
+    comes from another tool, leaves versions open, was edited, does not meet the request, or has packages that do not
+    fit today's stack.
     """
     request, hidden = request_without_secrets(lock_request.request)
     recorded, _ = request_without_secrets(lock_request.recorded or request)
-    wanted = given(lock_request.request.packages)
+    wanted = read_requirements(lock_request.request.packages)
     where = places(lock_request.request, wanted, settings_of(environ))
     require_wheels(request)
     targets = targets_of(request, matrix, environ)
@@ -138,7 +140,7 @@ def locked_again(
         now = as_in_lock(wanted, old.addresses)
         platform = target.problem.platform
         known = matrix if shelf is None else with_read(matrix, read_before(matrix, old.pins, shelf), platform)
-        again = TargetLock(lock_request, known, with_frameworks(target, now, where), now, where).again(old)
+        again = TargetLock(lock_request, known, with_frameworks(target, now, where), now, where).current(old)
         if again is None:
             return None
         locks.append(again)
@@ -146,15 +148,15 @@ def locked_again(
 
 
 def _reads_more(made: Made, request: Request) -> bool:
-    """Whether wheels are to be read now that were not read for a lock."""
+    """Whether the request reads wheels that were not read for the lock."""
     recorded, audit = made.option("audit") or (Audit.AUTO.value,), request.packages.audit
     return audit is not Audit.OFF and recorded != (audit.value,) and Origin.UNREAD in dict(made.evidence)
 
 
 def _commits(lock_request: LockRequest, targets: Iterable[Target]) -> dict[str, str]:
-    """The commits in the existing locks that stay, by the address that was required."""
+    """The commits in the existing locks that stay, by the requested address."""
     there = (lock_request.there(target.problem.platform) for target in targets)
-    found = (it for lock in there for it in held_in_python_lock(lock)[1].commits)
+    found = (it for lock in there for it in versions_in_python_lock(lock)[1].commits)
     needs = ((parse_need(text), url) for text, url in found)
     return {need.url: url for need, url in needs if stays(lock_request.request.packages, need.name)}
 

@@ -1,4 +1,4 @@
-"""The refusal of an answer whose newest version of a requested package is long out of date."""
+"""The refusal of an answer in which a requested package is long out of date."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from collections.abc import Callable, Mapping
 
 from envsolve.app.lock.lock_notes import RefusalOf, Resolved
 from envsolve.app.lock.lock_refusal import packages_refusal, refusal, typed_requirements
-from envsolve.app.packages.asked_packages import Given
 from envsolve.app.packages.lock_stacks import Attempt
+from envsolve.app.packages.requirements import Requirements
 from envsolve.app.request.command import way_out
 from envsolve.errors import Hint, OutsideError, UnsolvableError
 from envsolve.model.need import is_limited, parse_need
@@ -21,9 +21,9 @@ _MANY_MONTHS = 18
 def _outdated(
     old: Behind, refused: UnsolvableError | None, request: Request, *, source: bool = False
 ) -> UnsolvableError:
-    """The error where the newest version that fits is long out of date; ``refused`` says why newer ones do not.
+    """The error if the newest version that fits is long out of date. ``refused`` says why newer ones do not fit.
 
-    ``source`` says that this version has only source.
+    ``source`` means that this version has only a source distribution.
     """
     assert old.months is not None
     causes = () if refused is None else (refused.message, *(step.requirement for step in refused.conflict))
@@ -42,7 +42,7 @@ def _outdated(
 
 
 def refusal_of_search(search: Callable[[], Found], attempt: Attempt) -> UnsolvableError | None:
-    """Why a ``search`` for packages around a stack finds none; None if it does, or where it cannot be found out."""
+    """Run ``search`` and return why it finds no packages around a stack. None if it does, or the reason is unknown."""
     try:
         search()
     except Conflict as conflict:
@@ -50,31 +50,31 @@ def refusal_of_search(search: Callable[[], Found], attempt: Attempt) -> Unsolvab
     except UnsolvableError as error:
         return error
     except OutsideError:
-        return None  # what only explains an answer does not end it
+        return None  # an explanation must not end in an error of its own
     return None
 
 
 def require_recent(
-    made: Resolved, wanted: Given, request: Request, kept: Mapping[str, str], refusal_of: RefusalOf
+    made: Resolved, wanted: Requirements, request: Request, existing: Mapping[str, str], refusal_of: RefusalOf
 ) -> None:
-    """Raise UnsolvableError if the newest version that fits of a requested package is long out of date.
+    """Raise UnsolvableError if the newest version of a requested package that fits is long out of date.
 
-    What a package requires in an older version is right so, and what the request bounds may be old because of it;
-    so may what goes with a framework of which the machine runs no release of the last years, and what an existing
-    lock keeps. A version from before a package began to limit its framework is never right for a framework of years
-    later, nor is source of years ago in place of wheels that do not suit the GPU or the stack: it was not made for
-    them either. ``kept`` are the versions of an existing lock.
+    An old version is accepted if another package requires it, if the request limits versions, if the machine runs only
+    old releases of its framework, or if the existing lock has it. Two cases are refused anyway, as the old version was
+    not made for this stack: a version from before the package began to limit its framework, next to a framework of
+    years later; and source of years ago instead of wheels that do not suit the GPU or the stack. ``existing`` are the
+    versions in the existing lock.
     """
     of_stack = {it.package for it in made.attempt.releases}
     behind = (it for it in made.found.behind if not it.limited_by and it.name not in of_stack)
-    old = [it for it in behind if (it.months or 0) > _MANY_MONTHS and it.version != kept.get(it.name)]
+    old = [it for it in behind if (it.months or 0) > _MANY_MONTHS and it.version != existing.get(it.name)]
     typed = [need for need, _ in (*wanted.needs, *wanted.constraints)]
     limited = {need.name for need in typed if is_limited(need.specifier)}
     is_old_stack = any(made.found.months.get(it, 0) > _MANY_MONTHS for it in of_stack)
     source = {it.name for it in made.found.pins if not it.files[0].is_wheel}
     if not request.packages.allow_builds and not is_old_stack:
         for it in made.found.behind:
-            is_far = (it.months or 0) > _MANY_MONTHS and it.version != kept.get(it.name)
+            is_far = (it.months or 0) > _MANY_MONTHS and it.version != existing.get(it.name)
             if is_far and it.is_of_stack and it.name in source - limited:
                 raise _outdated(it, None, request, source=True)
     of_request = (request.python, request.cuda, request.packages.exclude_newer)
@@ -92,12 +92,12 @@ def require_recent(
 
 
 def _asking_for(name: str, specifier: str, text: str, request: Request) -> Hint:
-    """A hint to ask for other versions of ``name``; a command where it was typed."""
+    """A hint to require other versions of ``name``; with a command if the requirement was typed."""
     typed = {line for line, need in typed_requirements(request) if need.name == name}
     if not typed:
         return Hint(f"{text}: require {name}{specifier}")
-    asked = tuple(
+    requirements = tuple(
         str(parse_need(line)._replace(specifier=specifier)) if line in typed else line
         for line in request.packages.requirements
     )
-    return way_out(text, request._replace(packages=request.packages._replace(requirements=asked)), request)
+    return way_out(text, request._replace(packages=request.packages._replace(requirements=requirements)), request)

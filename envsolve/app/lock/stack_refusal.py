@@ -1,11 +1,11 @@
-"""Why no stack of frameworks can be had, as the error that ends the command."""
+"""The error if no stack of frameworks fits."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator
 
-from envsolve.app.packages.asked_packages import Given
+from envsolve.app.packages.requirements import Requirements
 from envsolve.app.request.refusal import refusal
 from envsolve.errors import Hint, UnsolvableError
 from envsolve.frameworks import FRAMEWORK_OF_WHEEL, FRAMEWORKS
@@ -15,16 +15,16 @@ from envsolve.model.solution import Problem
 from envsolve.resolve.solver import Solver
 
 _OTHER_VERSIONS = ("other-version", "any-release")
-"""Ways out that ask for a framework in another version than what stands in a file of requirements."""
+"""The kinds of hints that suggest another version of a framework than a requirements file has."""
 _CUDA_BUILD = re.compile(r"cu\d+")
 
 
 def stack_refusal(
-    request: Request, problem: Problem, solver: Solver, wanted: Given, *, typed: Request, on_python: bool
+    request: Request, problem: Problem, solver: Solver, wanted: Requirements, *, typed: Request, on_python: bool
 ) -> UnsolvableError:
-    """The error where the stack itself has no solution; ``on_python``: what is requested depends on the Python.
+    """The error if the stack has no solution. ``on_python`` means that the requirements depend on the Python.
 
-    A way out is a command where it is all on the command line; a framework in a file has to be changed there.
+    A hint has a command if everything is on the command line. A framework in a file must be changed there.
     """
     frameworks = problem.frameworks
     error = _stack_refusal(request._replace(frameworks=frameworks), problem, solver, typed)
@@ -43,19 +43,21 @@ def stack_refusal(
     return error
 
 
-def _cpu_hints(request: Request, problem: Problem, solver: Solver, wanted: Given, typed: Request) -> Iterator[Hint]:
-    """The CPU build in place of a framework that is only a requirement, where the others have a stack without it.
+def _cpu_hints(
+    request: Request, problem: Problem, solver: Solver, wanted: Requirements, typed: Request
+) -> Iterator[Hint]:
+    """Suggest the CPU build of a framework that is only a requirement, if the other frameworks have a stack without it.
 
-    It is never chosen without being requested: beside the CUDA libraries of the others, a build for other GPUs uses the
-    GPU and fails.
+    The CPU build is never chosen unless requested: next to the CUDA libraries of the others, a build for other GPUs
+    would use the GPU and fail.
     """
-    for asked in problem.frameworks:
-        others = tuple(it for it in problem.frameworks if it is not asked)
+    for framework in problem.frameworks:
+        others = tuple(it for it in problem.frameworks if it is not framework)
         needs = [
-            (need, origin) for need, origin in wanted.needs if FRAMEWORK_OF_WHEEL.get(need.name) == asked.framework
+            (need, origin) for need, origin in wanted.needs if FRAMEWORK_OF_WHEEL.get(need.name) == framework.framework
         ]
-        builds = FRAMEWORKS[asked.framework].cpu_wheels if asked.framework in FRAMEWORKS else {}
-        is_named = asked.framework in {it.framework for it in typed.frameworks}
+        builds = FRAMEWORKS[framework.framework].cpu_wheels if framework.framework in FRAMEWORKS else {}
+        is_named = framework.framework in {it.framework for it in typed.frameworks}
         if is_named or not (others and needs and builds):
             continue
         if solver.can_solve(request._replace(frameworks=others), problem._replace(frameworks=others)):
@@ -76,15 +78,15 @@ def _stack_refusal(request: Request, problem: Problem, solver: Solver, typed: Re
 
 
 def _build_of_other_kind(request: Request, problem: Problem) -> UnsolvableError | None:
-    """The error where a version names a build for CUDA without a GPU, or one for the CPU beside a GPU."""
-    asked = (
+    """The error if a version names a CUDA build without a GPU, or a CPU build with one."""
+    named = (
         (f"{it.framework}{clause}", local)
         for it in problem.frameworks
         for clause in it.specifier
         if (local := clause.version.partition("+")[2]) and clause.operator in ("==", "===")
     )
     for_cpu = request.requester.setting("gpus", "none")
-    for spelled, local in asked:
+    for spelled, local in named:
         if problem.cpu and _CUDA_BUILD.fullmatch(local):
             code, kind = "gpu-build-without-gpu", "a CUDA build"
             why = f"{for_cpu} requests a CPU build" if request.wants_cpu else "no GPU was found or named"

@@ -1,8 +1,8 @@
-"""The Python lock for one target: the frameworks for the GPU and everything around them, as one answer.
+"""The Python lock for one target: the frameworks for the GPU and all packages around them, as one answer.
 
-Frameworks, Python, CUDA and packages are chosen together (lock_worlds); the bounds that the stack sets on the packages
-around it (envsolve.resolve.closure.bounds) are checked afterwards. A framework that only turns up as a dependency joins
-the stack, so that it is never one for another GPU or for none.
+Frameworks, Python, CUDA and packages are chosen together (lock_worlds). The bounds that the stack sets on other
+packages (envsolve.resolve.closure.bounds) are checked afterwards. A framework that is only a dependency joins the
+stack, so that it is never a build for another GPU or for the CPU.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from time import monotonic
 
 from packaging.version import Version
 
-from envsolve.app.lock.held_locks import held_in_python_lock
+from envsolve.app.lock.existing_locks import versions_in_python_lock
 from envsolve.app.lock.lock_notes import Notes, Resolved, gpu_notes
 from envsolve.app.lock.lock_refusal import (
     packages_refusal,
@@ -24,15 +24,14 @@ from envsolve.app.lock.lock_refusal import (
 )
 from envsolve.app.lock.lock_request import LockRequest
 from envsolve.app.lock.lock_result import Locked, Result
-from envsolve.app.lock.lock_worlds import Chosen, Worlds, builds_of, held_builds
+from envsolve.app.lock.lock_worlds import Chosen, Worlds, builds_of, existing_builds
 from envsolve.app.lock.outdated import refusal_of_search, require_recent
 from envsolve.app.lock.stack_refusal import stack_refusal
-from envsolve.app.packages.asked_packages import Given, for_interpreter
 from envsolve.app.packages.audit import WheelAudit
 from envsolve.app.packages.extension_wheels import ExtensionWheels
 from envsolve.app.packages.lock_evidence import UNREAD_PLACES, on_unread_places, origins_in
 from envsolve.app.packages.lock_frameworks import depends_on_python
-from envsolve.app.packages.lock_indexes import Lines, Places
+from envsolve.app.packages.lock_indexes import Connection, Places
 from envsolve.app.packages.lock_stacks import (
     Attempt,
     attempt_of,
@@ -42,6 +41,7 @@ from envsolve.app.packages.lock_stacks import (
     stays,
     with_joined,
 )
+from envsolve.app.packages.requirements import Requirements, for_interpreter
 from envsolve.app.packages.stack_in_search import StackInSearch
 from envsolve.app.packages.stack_wheels import (
     Limits,
@@ -85,13 +85,15 @@ _SURROUNDINGS = ("python", "glibc", "default_index", "default_is_plain", "indexe
 
 
 class _LeftOutError(Exception):
-    """A build that was chosen cannot be had: the answer is to be looked for again without it."""
+    """A chosen build is not available; search again without it."""
 
 
 class TargetLock:
-    """The lock for one target: looks for the best answer, and for the next one where an index lacks a build of it."""
+    """Finds the lock for one target: the best answer whose builds the indexes have."""
 
-    def __init__(self, lock_request: LockRequest, matrix: Matrix, target: Target, wanted: Given, where: Places) -> None:
+    def __init__(
+        self, lock_request: LockRequest, matrix: Matrix, target: Target, wanted: Requirements, where: Places
+    ) -> None:
         self._lock_request, self._matrix, self._target = lock_request, matrix, target
         self._where = where
         self._result = Result(lock_request.request, lock_request.recorded, matrix, target, wanted, where)
@@ -101,26 +103,26 @@ class TargetLock:
         self._is_plain = self._has_no_builds()
         self._wanted = wanted._replace(needs=(*self._by_name(), *wanted.needs)) if self._is_plain else wanted
         there = lock_request.there(target.problem.platform)
-        pins, held = held_in_python_lock(there)
+        pins, held = versions_in_python_lock(there)
         packages = lock_request.request.packages
         self._old_pins = () if there is None else there.pins
         self._versions = {it.name: it.version for it in pins if stays(packages, it.name)}
         self._held = held._replace(packages=tuple(it for it in held.packages if stays(packages, it[0])))
         self._left_out: frozenset[str] = frozenset()
-        """The labels of builds that cannot be had."""
+        """The labels of builds that are not available."""
         self._passed: list[UnsolvableError] = []
-        """Why they cannot."""
+        """The reasons for that."""
         self._rivals: Rivals = {}
         self._more: More = {}
         self._extensions: ExtensionWheels | None = None
         self._end = end_of_search(builds=lock_request.request.packages.allow_builds)
         self._limit = inf
 
-    def again(self, old: Lock) -> Locked | None:
-        """The lock with the packages of ``old``; None if they are no answer for the machines of today."""
+    def current(self, old: Lock) -> Locked | None:
+        """The lock with the packages of ``old``; None if they are no answer for today's machines."""
         pins = old.pins
         problem = with_joined(self._problem, self._wanted, joined_among(pins, self._problem))
-        builds = held_builds(self._solver, self._request, problem, self._held)
+        builds = existing_builds(self._solver, self._request, problem, self._held)
         if len(builds) < len(problem.frameworks) or (builds and self._held.python is None):
             return None
         if builds:
@@ -141,7 +143,7 @@ class TargetLock:
         return found if now is not None and self._suits_alike(now, old, attempt.solution) else None
 
     def _with_requirers(self, pins: Iterable[Pin], attempt: Attempt) -> Iterator[Pin]:
-        """``pins`` with what requires each of them in this request."""
+        """``pins`` with the packages that require them in this request."""
         wanted = self._wanted_on(attempt)
         stack = () if attempt.solution is None else needs_of(attempt.solution)
         by_name: dict[str, set[str]] = {}
@@ -153,7 +155,7 @@ class TargetLock:
             yield pin._replace(via=tuple(sorted(requirers | by_name.get(pin.name, set()))))
 
     def _suits_alike(self, now: Lock, old: Lock, solution: Solution | None) -> bool:
-        """Whether Python, C library and indexes are the same, and the stack sets no bound that a package breaks."""
+        """Whether Python, C library and indexes are the same, and all packages lie within the bounds of the stack."""
         if any(getattr(now, it) != getattr(old, it) for it in _SURROUNDINGS):
             return False
         if solution is None:
@@ -166,42 +168,42 @@ class TargetLock:
             limit.admits(pin.version) for pin in old.pins for limit in bounds.of(pin.name)
         )
 
-    def made(self, lines: Lines) -> Locked:
-        """The lock, from what the indexes say over ``lines``. Raises UnsolvableError, OutsideError."""
-        made, extensions, audit = self._resolved(lines)
+    def made(self, connection: Connection) -> Locked:
+        """The lock, from the indexes. Raises UnsolvableError, OutsideError."""
+        made, extensions, audit = self._resolved(connection)
         notes = Notes(
             made,
             self._lock_request.request,
             self._wanted_on(made.attempt),
             self._solver,
             self._rivals,
-            partial(self._refusal_of, lines),
+            partial(self._refusal_of, connection),
             self._versions,
         )
         of_gpus = gpu_notes(notes.pins, made.attempt.solution, self._request, self._problem.platform, self._matrix)
         beside = (*notes, *extensions.notes(notes.pins), *audit.notes(notes.pins), *of_gpus)
         read, progress = audit.origins(notes.pins), self._lock_request.counted
-        pins = tuple(extensions.by_address(tuple(notes.pins), self._old_pins, lines, progress))
+        pins = tuple(extensions.by_address(tuple(notes.pins), self._old_pins, connection, progress))
         unread = extensions.unread(pins)
         found = self._result.finished(made.attempt, pins, beside, self._passed, read=read, unread=unread)
         return found._replace(lock=found.lock._replace(pins=tuple(extensions.as_published(pins))))
 
-    def tried(self, lines: Lines, end: float) -> Tried:
-        """The answer alone, found until ``end``, a moment of the monotonic clock. Raises as :meth:`made`."""
-        self._limit = end
-        made, extensions, _ = self._resolved(lines)
+    def tried(self, connection: Connection, end: float) -> Tried:
+        """The answer without notes, found before ``end`` on the monotonic clock. Raises as :meth:`made`."""
+        self._end = min(self._end, end)
+        made, extensions, _ = self._resolved(connection)
         return Tried(made.attempt.solution, made.found.pins, extensions.source_of)
 
-    def _resolved(self, lines: Lines) -> tuple[Resolved, ExtensionWheels, WheelAudit]:
-        """The best answer that holds for what its wheels contain."""
+    def _resolved(self, connection: Connection) -> tuple[Resolved, ExtensionWheels, WheelAudit]:
+        """The best answer that also holds for the contents of its wheels."""
         joined: list[str] = []
-        self._extensions = extensions = self._extension_wheels(lines)
+        self._extensions = extensions = self._extension_wheels(connection)
         self._finds_wheels(need for need, _ in self._wanted.needs)
-        audit = WheelAudit(self._lock_request.request, lambda: lines.wheels, self._lock_request.counted)
+        audit = WheelAudit(self._lock_request.request, lambda: connection.wheels, self._lock_request.counted)
         while True:
             problem = with_joined(self._problem, self._wanted, joined)
             try:
-                made = self._best(problem, lines)
+                made = self._best(problem, connection)
             except _LeftOutError:
                 continue
             except UnsolvableError as error:
@@ -216,27 +218,27 @@ class TargetLock:
             self._end += monotonic() - before  # reading wheels may take longer than any search
             if not is_suited:
                 continue
-            refusal_of = partial(self._refusal_of, lines)
+            refusal_of = partial(self._refusal_of, connection)
             require_recent(made, self._wanted, self._lock_request.request, self._versions, refusal_of)
             return made, extensions, audit
 
-    def _extension_wheels(self, lines: Lines) -> ExtensionWheels:
-        """Looks for the wheels for GPUs that are not on an index."""
+    def _extension_wheels(self, connection: Connection) -> ExtensionWheels:
+        """The search for GPU wheels that are not on an index."""
         problem = self._problem
         builds = {} if problem.cpu or self._is_plain else builds_of(self._solver, self._request, problem)
         stack = StackInSearch(builds, self._request, problem, self._solver, self._matrix)
-        indexes = Indexes((*self._where.extra, self._where.default), lines.pool, self._where.mapped)
+        indexes = Indexes((*self._where.extra, self._where.default), connection.pool, self._where.mapped)
         return ExtensionWheels(stack, problem, indexes, self._lock_request.request)
 
     def _finds_wheels(self, needs: Iterable[Need]) -> bool:
-        """Whether wheels of ``needs`` turn up that are on no index; the search and the matrix know of them then."""
+        """Whether wheels for ``needs`` were found outside of the indexes. Adds them to the search and to the matrix."""
         assert self._extensions is not None
         packages = self._lock_request.request.packages
         facts = self._extensions.found(needs)
         self._matrix = self._matrix.with_builds(facts)
         self._more = self._extensions.more
-        held = self._extensions.held(self._old_pins).items()
-        self._versions |= {name: version for name, version in held if stays(packages, name)}
+        existing = self._extensions.existing_versions(self._old_pins).items()
+        self._versions |= {name: version for name, version in existing if stays(packages, name)}
         return bool(facts)
 
     @property
@@ -244,7 +246,7 @@ class TargetLock:
         return min(self._end, self._limit)
 
     def _has_no_builds(self) -> bool:
-        """Whether frameworks are packages like any other: no GPU, and one index that has no builds for the CPU."""
+        """Whether frameworks are packages like any other: no GPU, and a single index without CPU builds."""
         problem = self._problem
         only_gpu = any(needs_gpu(it.framework) for it in problem.frameworks)
         may_be = problem.cpu and self._target.fell_to_cpu and not self._where.is_plain and not only_gpu
@@ -258,28 +260,28 @@ class TargetLock:
                 package = FRAMEWORKS[it.framework].wheels[0]
                 yield Need(package, (), str(it.specifier), ""), str(self._lock_request.request.requester)
 
-    def _best(self, problem: Problem, lines: Lines) -> Resolved:
-        """The best answer. Raises _LeftOutError if a build of it cannot be had, UnsolvableError, OutsideError."""
+    def _best(self, problem: Problem, connection: Connection) -> Resolved:
+        """The best answer. Raises _LeftOutError for a build that is not available, UnsolvableError, OutsideError."""
         best = self._best_stack(problem)
         if best is None:
-            return self._explained(problem, None, lines)
+            return self._explained(problem, None, connection)
         for in_part in (False, True):
-            worlds = self._worlds(problem, lines, in_part=in_part)
+            worlds = self._worlds(problem, connection, in_part=in_part)
             try:
                 chosen = worlds.best(self._versions, self._held, self._end_of_search, self._lock_request.counted)
                 seen = worlds.seen(as_source=chosen is not None)
                 is_beyond = self._finds_wheels(Need(name, (), "", "") for name in seen)
                 if chosen is not None and not is_beyond:
-                    return self._made_of(chosen, worlds, problem, best, lines)
+                    return self._made_of(chosen, worlds, problem, best, connection)
             finally:
                 worlds.close()
             if is_beyond:
-                return self._best(problem, lines)
+                return self._best(problem, connection)
             if not worlds.stack.met_what_runs_in_part:
                 break
-        return self._explained(problem, worlds, lines)
+        return self._explained(problem, worlds, connection)
 
-    def _worlds(self, problem: Problem, lines: Lines, *, in_part: bool, as_if_built: bool = False) -> Worlds:
+    def _worlds(self, problem: Problem, connection: Connection, *, in_part: bool, as_if_built: bool = False) -> Worlds:
         requested = {it.framework for it in self._problem.frameworks}
         if self._is_plain:
             problem = problem._replace(frameworks=())
@@ -291,14 +293,16 @@ class TargetLock:
             self._solver,
             self._matrix,
             self._where,
-            lines,
+            connection,
             more=self._more,
             in_part=in_part,
             as_if_built=as_if_built,
         )
 
-    def _made_of(self, chosen: Chosen, worlds: Worlds, problem: Problem, best: Attempt, lines: Lines) -> Resolved:
-        """The packages of what was chosen. Raises _LeftOutError if one of its builds cannot be had."""
+    def _made_of(
+        self, chosen: Chosen, worlds: Worlds, problem: Problem, best: Attempt, connection: Connection
+    ) -> Resolved:
+        """The packages of the chosen answer. Raises _LeftOutError if one of its builds is not available."""
         if chosen.builds:
             major, minor, _ = chosen.interpreter.python
             problem = for_python(problem, f"{major}.{minor}")
@@ -320,7 +324,7 @@ class TargetLock:
                     [it.package for it in attempt.releases],
                 )
             else:
-                found = self._found(attempt, limits, lines, floors, newest, chosen)
+                found = self._found(attempt, limits, connection, floors, newest, chosen)
         except Conflict as conflict:
             raise self._without_builds(attempt, conflict) from None
         stranger = next(strangers(attempt.solution, found.pins, self._request.packages), None)
@@ -332,19 +336,19 @@ class TargetLock:
     def _limits(self, attempt: Attempt, *, in_part: bool) -> Limits:
         return limits_around(attempt.solution, self._wanted_on(attempt), self._matrix, in_part=in_part)
 
-    def _wanted_on(self, attempt: Attempt) -> Given:
+    def _wanted_on(self, attempt: Attempt) -> Requirements:
         return for_interpreter(self._wanted, attempt.interpreter)
 
     def _found(
         self,
         attempt: Attempt,
         limits: Limits,
-        lines: Lines,
+        connection: Connection,
         floors: Mapping[str, str] | None = None,
         newest: Mapping[str, str] | None = None,
         chosen: Chosen | None = None,
     ) -> Found:
-        """Every package that goes with a stack, none below its floor, what was ``chosen`` as long as it fits.
+        """All packages that fit a stack, none below its floor; the versions in ``chosen`` are preferred.
 
         Raises Conflict, OutsideError, UnsolvableError.
         """
@@ -367,11 +371,11 @@ class TargetLock:
             newest=newest or {},
             frameworks=[it.package for it in attempt.releases],
         )
-        indexes = indexes_for(solution, wanted, packages, self._where, lines, self._more)
-        return found_for(question, indexes, self._end_of_search, self._lock_request.counted)
+        indexes = indexes_for(solution, wanted, packages, self._where, connection, self._more)
+        return found_for(question, indexes, self._end, self._lock_request.counted)
 
     def _without_builds(self, attempt: Attempt, conflict: Conflict) -> _LeftOutError:
-        """Leave out the builds that cannot be had. Raises UnsolvableError if there is none to leave out."""
+        """Leave out the builds that are not available. Raises UnsolvableError if there are none."""
         refused = packages_refusal(conflict, attempt.request, attempt.solution, attempt.interpreter)
         left_out = self._absent(attempt.releases, conflict) or {it.label for it in attempt.releases}
         if not left_out:
@@ -380,7 +384,7 @@ class TargetLock:
         return self._without(left_out)
 
     def _absent(self, releases: Iterable[Release], conflict: Conflict) -> set[str]:
-        """What the indexes lack of the folders of ``releases``: what one folder lacks another may have."""
+        """The labels of missing builds, looked up folder by folder: another folder may have what one lacks."""
         world, names = conflict.provider.world, contested(conflict)
         absent: set[str] = set()
         for release in (it for it in releases if it.package in names):
@@ -406,17 +410,18 @@ class TargetLock:
     def _there(self, table: FrameworkTable) -> FrameworkTable:
         return table._replace(releases=tuple(it for it in table.releases if it.label not in self._left_out))
 
-    def _refusal_of(self, lines: Lines, attempt: Attempt, floors: Mapping[str, str]) -> UnsolvableError | None:
-        """See envsolve.app.lock.lock_notes."""
-        search = partial(self._found, attempt, self._limits(attempt, in_part=False), lines, floors)
+    def _refusal_of(
+        self, connection: Connection, attempt: Attempt, floors: Mapping[str, str]
+    ) -> UnsolvableError | None:
+        """A RefusalOf, see envsolve.app.lock.lock_notes."""
+        search = partial(self._found, attempt, self._limits(attempt, in_part=False), connection, floors)
         return refusal_of_search(search, attempt)
 
-    def _explained(self, problem: Problem, worlds: Worlds | None, lines: Lines) -> Resolved:
-        """Raise UnsolvableError with the reason why there is no answer, for the Python of which it says the most.
+    def _explained(self, problem: Problem, worlds: Worlds | None, connection: Connection) -> Resolved:
+        """Raise UnsolvableError with the most informative reason why there is no answer.
 
-        Raises OutsideError if a build failed or a file is missing without which there is none.
-
-        What turns out to be an answer all the same counts as one.
+        Returns the answer if there turns out to be one. Raises OutsideError if a build failed or a necessary file is
+        missing.
         """
         if self._passed:
             raise self._passed[0]
@@ -430,7 +435,7 @@ class TargetLock:
                 typed=self._lock_request.request,
                 on_python=on_python,
             )
-        conflicts = self._require_builds(problem, lines) if worlds.have_to_build else worlds.conflicts
+        conflicts = self._require_builds(problem, connection) if worlds.have_to_build else worlds.conflicts
         refused: list[tuple[tuple[bool, ...], EnvsolveError]] = []
         by_python = {it.provider.world.wanted.interpreter: it for it in conflicts}  # those with source come last
         plain = {interpreter: it for interpreter, it in by_python.items() if not worlds.is_about_builds(it)}
@@ -445,7 +450,7 @@ class TargetLock:
             narrowed = problem if python is None else for_python(problem, str(python))
             while (attempt := self._best_stack(narrowed)) is not None:
                 try:
-                    found = self._found(attempt, self._limits(attempt, in_part=True), lines)
+                    found = self._found(attempt, self._limits(attempt, in_part=True), connection)
                     return Resolved(attempt, self._best_stack(problem) or attempt, found, {})
                 except Conflict as conflict:
                     refusal = packages_refusal(conflict, self._request, attempt.solution, attempt.interpreter)
@@ -456,9 +461,9 @@ class TargetLock:
                     self._without(absent)
         raise min(refused, key=lambda it: it[0])[1]
 
-    def _require_builds(self, problem: Problem, lines: Lines) -> Sequence[Conflict]:
-        """Raise UnsolvableError with all that has to be built for an answer; why there would be none all the same."""
-        worlds = self._worlds(problem, lines, in_part=True, as_if_built=True)
+    def _require_builds(self, problem: Problem, connection: Connection) -> Sequence[Conflict]:
+        """Raise UnsolvableError with all packages that must be built. Returns the conflicts if builds do not help."""
+        worlds = self._worlds(problem, connection, in_part=True, as_if_built=True)
         try:
             chosen = worlds.best(self._versions, self._held, self._end_of_search, self._lock_request.counted)
             if chosen is not None and chosen.unbuilt:
@@ -468,7 +473,7 @@ class TargetLock:
         return worlds.conflicts
 
     def _best_stack(self, problem: Problem) -> Attempt | None:
-        """The best stack by itself, whatever goes with it; None if there is none."""
+        """The best stack regardless of packages; None if there is none."""
         if not problem.frameworks or self._is_plain:
             return Attempt(self._request, problem, None)
         solution = self._solver.solve(self._request, problem)

@@ -1,1 +1,1 @@
-"""The matrix: its rows, and the releases that it does not have yet."""
+"""The matrix: its rows, and releases that it does not have yet."""

@@ -1,7 +1,7 @@
-"""Releases that conda channels have and the matrix has not: what their records say, as rows in its schema.
+"""Releases on conda channels that the matrix does not have, as rows made from their records.
 
-A record names Python, CUDA, cuDNN and the C library. It does not say for which GPUs the libraries are compiled: nothing
-but the package does, and that can only be read once it is installed.
+A record names Python, CUDA, cuDNN and the C library. It does not say which GPUs the libraries are compiled for; only
+the installed package could show that.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ from envsolve.model.versions import parsed_version
 from envsolve.releases.reader import KEY, ReadEvidence, ReadRow, Value
 
 _LANE = re.compile(r"(cpu|cuda(\d\d)(\d))(?![0-9])")
-"""How the build strings of conda-forge begin: ``cuda130_mkl_py312_h01234ab_300``."""
+"""The start of conda-forge's build strings: ``cuda130_mkl_py312_h01234ab_300``."""
 _PYTHON = re.compile(r"python_abi (\d\.\d+)\.\*")
 _OF_ALPHAS = re.compile(r"(\.0)*a0\Z")
-"""What ends an upper bound of conda-forge, so that no pre-release lies below it: ``<10.0a0``."""
+"""The end of conda-forge's upper bounds, which excludes pre-releases: ``<10.0a0``."""
 _CUDNN = ("cudnn", "libcudnn")
 
 
@@ -56,7 +56,7 @@ def releases_on_channels(
 
 
 def _newest_row(framework: str, platform: Platform, matrix: Matrix) -> Row | None:
-    """The newest row of conda-forge: it names the package, and those that belong to it."""
+    """The newest row of conda-forge, with the names of the package and its companions."""
     own = (it for it in rows_in(matrix, framework) if it["source"] == Source.CONDA_FORGE and it["platform"] == platform)
     return max(own, key=lambda it: Version(str(it["version"])), default=None)
 
@@ -68,7 +68,7 @@ def _newest(listed: Iterable[Listed], versions: SpecifierSet) -> Sequence[Listed
 
 
 def _rows(lane: Row, records: Sequence[Listed]) -> Iterator[ReadRow]:
-    """A row for each build of one release, of the records for its Pythons."""
+    """A row for each build of one release, from the records for its Pythons."""
     by_build: dict[str, list[Listed]] = {}
     for it in records:
         found = _LANE.match(it.build)
@@ -83,7 +83,7 @@ def _rows(lane: Row, records: Sequence[Listed]) -> Iterator[ReadRow]:
 
 
 def _facts(lane: Row, build: str, records: Sequence[Listed]) -> dict[str, Value]:
-    """What the records of one build say together."""
+    """The facts in all records of one build."""
     pythons = {found[1] for it in records for spec in it.depends if (found := _PYTHON.match(spec))}
     needs = {name: versions for spec in records[0].depends for name, _, versions in (spec.partition(" "),)}
     facts: dict[str, Value] = {"pythons": sorted(pythons, key=Version)}
@@ -109,7 +109,7 @@ def _facts(lane: Row, build: str, records: Sequence[Listed]) -> dict[str, Value]
 
 
 def _bounds(versions: str) -> str:
-    """``>=9.10.2.21,<10.0a0`` as the matrix has it: ``>=9.10.2.21,<10``."""
+    """``>=9.10.2.21,<10.0a0`` in the matrix's form: ``>=9.10.2.21,<10``."""
     bounds = ",".join(_OF_ALPHAS.sub("", it) for it in versions.partition(" ")[0].split(","))
     found = specifier_of(bounds)
     return bounds if found is None else ",".join(sorted(map(str, found), reverse=True))

@@ -1,9 +1,8 @@
-"""A release that the matrix does not know yet: its small files are read, and the rest is inferred from its lane.
+"""A release that the matrix does not have yet: its small files are read, and other facts are inferred from its lane.
 
-Of a package on a conda channel the record takes the place of the small files.
-
-A lane is one build of a framework, release after release: ``cu130`` of PyTorch's wheels for one platform. Its newest
-known release shows what the GPU code of the next one is most likely compiled for.
+For a package on a conda channel, the record replaces the small files. A lane is one build of a framework in all
+releases: ``cu130`` of PyTorch's wheels for one platform. The newest known release of the lane shows which GPUs the next
+one is most likely compiled for.
 """
 
 from __future__ import annotations
@@ -15,8 +14,8 @@ from packaging.version import Version
 
 from envsolve.app.matrix.channel_releases import releases_on_channels
 from envsolve.app.matrix.new_releases import NewReleases, Row, breaches, framework_document, inferred_row
-from envsolve.app.packages.asked_packages import given
-from envsolve.app.packages.lock_indexes import Lines, places, settings_of
+from envsolve.app.packages.lock_indexes import Connection, places, settings_of
+from envsolve.app.packages.requirements import read_requirements
 from envsolve.app.request.network import Network
 from envsolve.app.request.targets import platforms_of
 from envsolve.conda.process import is_installed
@@ -30,7 +29,7 @@ from envsolve.releases.reader import ReadEvidence, ReadRow
 from envsolve.resolve.solver import source_groups
 
 Completed = tuple[Row, tuple[ReadEvidence, ...]]
-"""A row with what it lacked, and its evidence."""
+"""A row with inferred fields, and its evidence."""
 
 
 def inferred(
@@ -41,7 +40,7 @@ def inferred(
     network: Network,
     environ: Mapping[str, str],
 ) -> tuple[Matrix | None, tuple[str, ...], tuple[Hint, ...]]:
-    """``matrix`` with the newest release of ``framework`` in ``versions``; or None, why, and what to do."""
+    """``matrix`` with the newest release of ``framework`` in ``versions``; or None, the reasons, and hints."""
     sources = {source for group in source_groups(request) for source in group}
     platforms = platforms_of(request, matrix)
     rows: list[Completed] = []
@@ -63,7 +62,7 @@ def inferred(
 
 
 def _is_of_conda(request: Request) -> bool:
-    """Whether what channels have comes first, and py-rattler is needed in any case."""
+    """Whether channels come first, and py-rattler is needed in any case."""
     return request.format in CONDA_FORMATS or request.packages.exact
 
 
@@ -77,14 +76,14 @@ def _on_indexes(
     platforms: Collection[str],
     why: list[str],
 ) -> tuple[list[ReadRow], dict[str, str]]:
-    """The newest release on the indexes, from the small files of its wheels, and the days of its versions."""
-    settings, wanted = settings_of(environ), given(request.packages)
+    """The newest release on the indexes, from the small files of its wheels, and the dates of its versions."""
+    settings, wanted = settings_of(environ), read_requirements(request.packages)
     where = places(request, wanted, settings)
-    lines = Lines(network, settings, environ, builds=False)
+    connection = Connection(network, settings, environ, builds=False)
     rows: list[ReadRow] = []
     days: dict[str, str] = {}
     try:
-        new = NewReleases(matrix, lines, where, pytorch_index=request.packages.pytorch_index_url)
+        new = NewReleases(matrix, connection, where, pytorch_index=request.packages.pytorch_index_url)
         for reader in new.readers_of(framework):
             try:
                 published = new.published(reader)
@@ -97,7 +96,7 @@ def _on_indexes(
             why += found.failures
             rows += found.rows
     finally:
-        lines.close()
+        connection.close()
     return rows, days
 
 
@@ -112,7 +111,7 @@ def _newest(published: frozenset[Version], versions: SpecifierSet) -> list[Versi
 def _usable(
     framework: str, read: Iterable[ReadRow], matrix: Matrix, days: Mapping[str, str], why: list[str]
 ) -> Iterator[Completed]:
-    """The rows that keep the laws of the matrix, completed; of the others ``why`` gets the reason."""
+    """The completed rows that obey the laws of the matrix. The reasons for leaving out others are added to ``why``."""
     rows: list[Completed] = []
     for it in read:
         row = inferred_row(framework, it, matrix)

@@ -1,4 +1,4 @@
-"""Looking into the matrix: an overview, the builds of a framework, the tables of CUDA and cuDNN, the self-check."""
+"""Views of the matrix: an overview, the builds of a framework, the tables of CUDA and cuDNN, the self-check."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ if TYPE_CHECKING:
 
 _SHORT_EQUALITY = re.compile(r"(?<!=)([=!]=)\s*(\d+(?:\.\d+){0,2})(?=\s*(?:,|$))")
 PLATFORM_NAMES = ("cuda", "cudnn")
-"""What ``matrix show`` takes beside frameworks."""
+"""The names besides frameworks that ``matrix show`` accepts."""
 
 
 class Overview(NamedTuple):
-    """One framework in short. ``wheels_read`` counts the builds that have the wheel itself as evidence."""
+    """A summary of one framework. ``wheels_read`` counts the builds whose evidence is the wheel itself."""
 
     framework: str
     oldest: str
@@ -36,7 +36,7 @@ class Overview(NamedTuple):
 
 
 class ReadHere(NamedTuple):
-    """A build that was read on this machine: its name and version, which build it is, and the day."""
+    """A build that was read on this machine: its name, version, build, and the date."""
 
     release: str
     build: str
@@ -44,7 +44,7 @@ class ReadHere(NamedTuple):
 
 
 class Shown(NamedTuple):
-    """Builds of one framework with everything that is known about them beside their rows."""
+    """Builds of one framework with everything known about them in addition to their rows."""
 
     found: Found
     known_bad: tuple[KnownBad, ...]
@@ -63,7 +63,7 @@ def overview(matrix: Matrix) -> list[Overview]:
 
 
 def read_here(matrix: Matrix) -> list[ReadHere]:
-    """What was read on this machine and counts beside the shipped rows, frameworks first."""
+    """The rows that were read on this machine and are used besides the shipped rows, frameworks first."""
     tables = [matrix.framework(name, None) for name in matrix.framework_names if matrix.overlays]
     found = [
         ReadHere(f"{it.framework} {it.version}", f"{it.source}, {it.build}, {it.platform}", it.evidence[0].seen)
@@ -82,16 +82,16 @@ def read_here(matrix: Matrix) -> list[ReadHere]:
 
 
 def show(text: str, filters: Filters, matrix: Matrix, environ: Mapping[str, str]) -> Shown:
-    """The builds of the framework that ``text`` names (``tensorflow==2.10.*``), as far as ``filters`` mean them.
+    """The builds of the framework that ``text`` names (``tensorflow==2.10.*``) that match ``filters``.
 
-    Raises UsageError for unknown words and UnsolvableError where no known build is meant.
+    Raises UsageError for unknown words and UnsolvableError if no known build matches.
     """
     found = find_builds(filters._replace(frameworks=(text,)), matrix, environ)
     (table,) = found.tables
     releases = [build.release for build in found.builds]
     platforms = {release.platform for release in releases}
-    asked = framework_request(text, matrix).specifier
-    named = [release for release in table.releases if release.lies_in(asked)]
+    specifier = framework_request(text, matrix).specifier
+    named = [release for release in table.releases if release.lies_in(specifier)]
     return Shown(
         found,
         known_bad=tuple(entry for entry in table.known_bad if any(entry.covers(release) for release in named)),
@@ -107,11 +107,10 @@ def show(text: str, filters: Filters, matrix: Matrix, environ: Mapping[str, str]
 
 
 def platform_table(text: str) -> tuple[str, SpecifierSet] | None:
-    """``cuda==12.6`` or ``cudnn`` as table and versions; None for what names no such table.
+    """``cuda==12.6`` or ``cudnn`` as table and versions; None for other names.
 
-    ``==12`` and ``==9.10.2`` mean every version that begins so.
-
-    Raises UsageError if the name is one of a table and the versions cannot be read.
+    ``==12`` and ``==9.10.2`` match every version that begins with these numbers. Raises UsageError if the name is right
+    but the versions cannot be read.
     """
     name = re.match(r"\s*([A-Za-z]+)", text)
     if name is None or name[1].lower() not in PLATFORM_NAMES:
@@ -146,7 +145,7 @@ def cudnn_releases(versions: SpecifierSet, matrix: Matrix) -> list[CudnnRelease]
 
 
 def check(matrix: Matrix) -> tuple[Verdict, ...]:
-    """Every law of the matrix with the rows that break it. Raises MatrixError if a file cannot be read."""
+    """Every law of the matrix with the rows that violate it. Raises MatrixError if a file cannot be read."""
     from envsolve.matrix.laws import judge, latest_date
 
     mistakes = matrix.check()
@@ -157,7 +156,7 @@ def check(matrix: Matrix) -> tuple[Verdict, ...]:
 
 
 def matrix_date(matrix: Matrix, names: Iterable[str] = ()) -> str:
-    """The day the newest of these files was updated; without names, of all files."""
+    """The date of the newest of these files; without names, of all files."""
     wanted = tuple(names) or (*matrix.framework_names, *matrix.tables)
     return max(str(matrix.document(name).get("updated", "")) for name in wanted)
 

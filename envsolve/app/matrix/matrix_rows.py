@@ -1,4 +1,4 @@
-"""What the matrix knows as data: the rows of the JSON that ``envsolve matrix`` prints."""
+"""The contents of the matrix as rows of the JSON that ``envsolve matrix`` prints."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def overview_row(entry: Overview) -> documents.OverviewRow:
-    """One framework in short."""
+    """The summary of one framework."""
     return {
         "framework": entry.framework,
         "oldest": entry.oldest,
@@ -28,7 +28,7 @@ def overview_row(entry: Overview) -> documents.OverviewRow:
 
 
 def build_row(build: Build) -> documents.Release:
-    """One build, in the shape of the interface contract and with the rest of what is known."""
+    """One build, with the fields of the JSON contract and everything else that is known."""
     release, toolkit = build.release, build.toolkit
     windows = release.platform.is_windows
     row: documents.Release = {
@@ -93,7 +93,7 @@ def platform_limit_row(limit: PlatformLimit) -> documents.PlatformLimit:
 
 
 def disagreement_row(entry: Disagreement) -> documents.Disagreement:
-    """Two sources that do not say the same."""
+    """Two sources that disagree."""
     return {
         "about": entry.about,
         "versions": _text(entry.versions),
@@ -116,7 +116,7 @@ def toolkit_row(toolkit: Toolkit) -> documents.ToolkitRow:
 
 
 def cudnn_row(release: CudnnRelease) -> documents.CudnnRow:
-    """A cuDNN release; code lists are null where its binaries were not read."""
+    """A cuDNN release; lists of GPU code are null if its binaries were not read."""
     return {
         "version": str(release.version),
         "cuda_major": release.cuda_major,

@@ -1,4 +1,4 @@
-"""New releases without a new envsolve: what indexes have and the matrix has not becomes rows on this machine."""
+"""New releases without a new envsolve: those that only indexes have become rows on this machine."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from envsolve.app.matrix.new_releases import (
 )
 from envsolve.app.matrix.overlay_files import Making
 from envsolve.app.packages.audit import ALL, BUDGET, evidence_of
-from envsolve.app.packages.lock_indexes import Lines, start
+from envsolve.app.packages.lock_indexes import Connection, start
 from envsolve.app.packages.wheel_facts import Reading
 from envsolve.app.request.network import Network
 from envsolve.binary.package_facts import PackageFacts
@@ -43,16 +43,16 @@ from envsolve.releases.reader import KEY, ReadEvidence, ReadRow
 from envsolve.releases.wheels import WheelFile, wheel_files
 
 _PLATFORM = Platform.LINUX_64
-"""The platform whose wheels of packages with kernels are read, as those of the shipped rows."""
+"""The platform whose wheels are read for packages with kernels, as for the shipped rows."""
 
 _NOT_ADDED = "release-not-added"
 _SHOWN = ("pythons", "cuda", "linked_cuda", "cudnn", "sass", "ptx")
 
 
 class UpdateRequest(NamedTuple):
-    """What to look for: ``names`` of frameworks and packages, none for all that the matrix is about.
+    """What to look for: ``names`` of frameworks and packages; if empty, all in the matrix.
 
-    ``index_url``, ``extra_index_urls`` and ``pytorch_index_url`` as in a request for a lock.
+    ``index_url``, ``extra_index_urls`` and ``pytorch_index_url`` are as in a request for a lock.
     """
 
     names: tuple[str, ...] = ()
@@ -64,14 +64,14 @@ class UpdateRequest(NamedTuple):
 
 
 class New(NamedTuple):
-    """A row that the matrix has not: the ``file`` it belongs into, as ``pytorch``, and the row."""
+    """A row that the matrix does not have, and the ``file`` that it belongs to, such as ``pytorch``."""
 
     file: str
     row: Row
 
 
 class Updated(NamedTuple):
-    """What was found: new rows, what makes their files of those that are there, and what to note.
+    """The result: new rows, functions that add them to existing files, and notes.
 
     ``failures`` are the releases that could not be read, each with the reason.
     """
@@ -83,15 +83,15 @@ class Updated(NamedTuple):
 
     @property
     def matrix_is_complete(self) -> bool:
-        """Whether the matrix has every release that was looked for, those included that it cannot have yet."""
+        """Whether the matrix has every release that was looked for, even those that cannot be read yet."""
         return not self.new and all(it.code != _NOT_ADDED for it in self.notes)
 
 
 def look_for_new(request: UpdateRequest, matrix: Matrix, environ: Mapping[str, str]) -> Updated:
-    """Read what the indexes have and ``matrix`` has not. Nothing is written.
+    """Read the releases on the indexes that ``matrix`` does not have. Writes nothing.
 
-    Raises UsageError for a name or an address that is none, UnsolvableError where a named package is on no index,
-    OutsideError where an index does not answer.
+    Raises UsageError for an invalid name or address; UnsolvableError if a named package is on no index; OutsideError if
+    an index does not respond.
     """
     as_request = Request(
         frameworks=(),
@@ -100,19 +100,19 @@ def look_for_new(request: UpdateRequest, matrix: Matrix, environ: Mapping[str, s
         packages=Packages(pytorch_index_url=request.pytorch_index_url),
     )
     frameworks, packages = _named(request.names, matrix)
-    with start(as_request, request.network, environ) as (_, where, lines):
-        new = NewReleases(matrix, lines, where, pytorch_index=request.pytorch_index_url, progress=request.progress)
+    with start(as_request, request.network, environ) as (_, where, connection):
+        new = NewReleases(matrix, connection, where, pytorch_index=request.pytorch_index_url, progress=request.progress)
         look = _Look(matrix, bool(request.names))
         for name in frameworks:
             look.at_framework(name, new)
-        indexes = Indexes((*where.extra, where.default), lines.pool, where.mapped)
+        indexes = Indexes((*where.extra, where.default), connection.pool, where.mapped)
         for name in packages:
-            look.at_package(name, indexes, lines, request.progress)
-    return Updated(tuple(look.new), look.files, (*look.notes, *where.notes, *lines.notes), tuple(look.failures))
+            look.at_package(name, indexes, connection, request.progress)
+    return Updated(tuple(look.new), look.files, (*look.notes, *where.notes, *connection.notes), tuple(look.failures))
 
 
 def _named(names: Sequence[str], matrix: Matrix) -> tuple[list[str], list[str]]:
-    """The frameworks and the packages with kernels that are meant. Raises UsageError for what is no name."""
+    """The named frameworks and packages with kernels. Raises UsageError for an unknown name."""
     from envsolve.app.solve.solving import framework_names
 
     if not names:
@@ -127,7 +127,7 @@ def _named(names: Sequence[str], matrix: Matrix) -> tuple[list[str], list[str]]:
 
 
 class _Look:
-    """What was found so far."""
+    """The results so far."""
 
     def __init__(self, matrix: Matrix, by_name: bool) -> None:
         self._matrix, self._by_name = matrix, by_name
@@ -137,7 +137,7 @@ class _Look:
         self.failures: list[str] = []
 
     def at_framework(self, name: str, releases: NewReleases) -> None:
-        """Read the releases of a framework that the matrix lacks."""
+        """Read the releases of a framework that the matrix does not have."""
         read: list[ReadRow] = []
         days: dict[str, str] = {}
         for reader in releases.readers_of(name):
@@ -172,7 +172,7 @@ class _Look:
         return framework_document(name, self._matrix, rows, evidence, days, before)
 
     def _lawful(self, name: str, read: Sequence[ReadRow], days: Mapping[str, str]) -> list[ReadRow]:
-        """The rows of versions that keep the laws of the matrix; of the others a note says why they are left out."""
+        """The rows that obey the laws of the matrix. Notes say why others are left out."""
         if not read or not breaches({name: self._document(name, read, days)}, self._matrix):
             return list(read)
         accepted: list[ReadRow] = []
@@ -185,8 +185,8 @@ class _Look:
                 accepted += rows
         return accepted
 
-    def at_package(self, name: str, indexes: Indexes, lines: Lines, progress: Callable[[str], None]) -> None:
-        """Read the newest release of a package with kernels, where the matrix says nothing of it.
+    def at_package(self, name: str, indexes: Indexes, connection: Connection, progress: Callable[[str], None]) -> None:
+        """Read the newest release of a package with kernels if the matrix does not know it.
 
         Raises UnsolvableError if the package was named and is on no index.
         """
@@ -206,7 +206,7 @@ class _Look:
             return
         file = package_file(project, raw)
         requires = [it.name for it in indexes.metadata(project, raw).requires or () if "extra" not in it.marker]
-        (facts,) = lines.wheels.read([Reading(file, ALL if self._by_name else BUDGET, named=False)], progress)
+        (facts,) = connection.wheels.read([Reading(file, ALL if self._by_name else BUDGET, named=False)], progress)
         found = self._build_facts(f"{name} {version}", facts, requires, file)
         if found is not None:
             self._add_package(found, file)
@@ -214,7 +214,7 @@ class _Look:
     def _build_facts(
         self, release: str, facts: PackageFacts | None, requires: Sequence[str], file: PackageFile
     ) -> BuildFacts | None:
-        """What was read of a wheel, as a row; None if it cannot be one, and what to say of that."""
+        """The facts read from a wheel, as a row; None if that is not possible, with a note."""
         name, _, version = release.partition(" ")
         if facts is None:
             self.failures.append(f"{release}: {file.name} cannot be read")
@@ -255,7 +255,7 @@ def _left_out(what: str, against: Sequence[str]) -> Note:
 
 
 def _newest_wheel(project: Project) -> tuple[str, RawFile] | None:
-    """The newest release with a wheel for x86-64 Linux, and that wheel, for the newest Python."""
+    """The newest release with a wheel for x86-64 Linux, and its wheel for the newest Python."""
     for position in reversed(range(len(project.versions))):
         wheels = [raw for raw in project.files(position) if PackageFile._make(raw).yanked is None]
         found = [(listed, raw) for raw in wheels for listed in wheel_files(project.name, raw[0], raw[1], None)]
@@ -270,13 +270,13 @@ def _newest_python(wheel: WheelFile) -> tuple[list[Version], str]:
 
 
 def _is_behind(version: str, known: Iterable[BuildFacts]) -> bool:
-    """Whether rows are about newer releases: the matrix was looked over for this one."""
+    """Whether there are rows about newer releases. If so, the matrix was checked for this one."""
     named = (Version(it.version.removesuffix(".*")) for facts in known for it in SpecifierSet(str(facts.versions)))
     return any(it > Version(version) for it in named)
 
 
 def _package_document(found: BuildFacts, file: PackageFile, before: Document | None) -> Document:
-    """The file of a package with the row that was ``found``, above those of ``before``."""
+    """The file of a package with the row ``found`` above those of ``before``."""
     today, row = today_in_utc(), _build_row(found)
     name = str(row["evidence"][0])  # type: ignore[index]  # a list
     older = [dict(it) for it in raw_rows(before or {}, "build") if it.get("versions") != row["versions"]]
@@ -306,7 +306,7 @@ def _build_row(facts: BuildFacts) -> Row:
 
 
 def shown(new: Iterable[New]) -> Iterator[str]:
-    """The rows as a difference for people, by file."""
+    """The rows as a diff for people, by file."""
     file = ""
     for it in new:
         if it.file != file:

@@ -1,4 +1,4 @@
-"""Releases that package indexes have and the matrix has not: read from their wheels, as rows in its schema."""
+"""Releases on package indexes that the matrix does not have, as rows made from their wheels."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from packaging.version import Version
 
-from envsolve.app.packages.lock_indexes import Lines, Places
+from envsolve.app.packages.lock_indexes import Connection, Places
 from envsolve.boundary.document import Document
 from envsolve.index.client import Indexes
 from envsolve.matrix.laws import judge, latest_date
@@ -27,13 +27,13 @@ from envsolve.resolve.closure.workers import side_by_side
 Row = dict[str, object]
 _AT_ONCE = 4
 _SERIES = 3
-"""The newest series of a framework (2.15, 2.14, 2.13) in which releases that the matrix lacks are looked for. Of older
-ones it has what it is to have."""
+"""The number of newest series of a framework (2.15, 2.14, 2.13) that are searched for new releases. Older series are
+complete in the matrix."""
 _OF_THE_LANE = (
     *("glibc", "cuda", "cuda_requires", "cuda_libraries", "cudnn", "cudnn_requires", "cudnn_package", "extras"),
     *("sass", "ptx"),
 )
-"""The fields that a release takes over from the newest known one of its lane, where its small files do not say them."""
+"""The fields that a release inherits from the newest known one of its lane if its small files do not have them."""
 
 _PLACE = ("source", "platform", "package")
 _NEVER_READ = ("jit",)
@@ -41,7 +41,7 @@ _NEVER_READ = ("jit",)
 
 
 class Published(NamedTuple):
-    """What indexes have for a reader: its wheels, and the day on which each version was released, where known."""
+    """The contents of indexes for a reader: its wheels, and the release date of each version, if known."""
 
     reader: Reader
     listing: Listing
@@ -54,7 +54,7 @@ class Published(NamedTuple):
 
 
 class Found(NamedTuple):
-    """Releases of one framework as they were read, the days they were released on, and what could not be read."""
+    """The releases that were read of one framework, their release dates, and what could not be read."""
 
     rows: tuple[ReadRow, ...]
     days: Mapping[str, str]
@@ -62,37 +62,37 @@ class Found(NamedTuple):
 
 
 class NewReleases:
-    """Looks for releases on the indexes ``where``, over ``lines``.
+    """Looks for releases on the indexes ``where``, over ``connection``.
 
-    ``pytorch_index`` stands for PyTorch's own index. ``progress`` hears the name of each wheel that is fetched.
+    ``pytorch_index`` replaces PyTorch's own index. ``progress`` gets the name of each wheel that is fetched.
     """
 
     def __init__(
         self,
         matrix: Matrix,
-        lines: Lines,
+        connection: Connection,
         where: Places,
         *,
         pytorch_index: str | None = None,
         progress: Callable[[str], None] = lambda _: None,
     ) -> None:
-        self._matrix, self._lines = matrix, lines
-        self._indexes = Indexes((*where.extra, where.default), lines.pool, where.mapped)
+        self._matrix, self._connection = matrix, connection
+        self._indexes = Indexes((*where.extra, where.default), connection.pool, where.mapped)
         self._pytorch_index = (pytorch_index or PYTORCH_INDEX).rstrip("/")
         self._progress = progress
         self._readers = readers(matrix)
 
     def readers_of(self, framework: str) -> tuple[Reader, ...]:
-        """The ways to the releases of a framework: from the default index, and from its own one if it has one."""
+        """The readers for the releases of a framework: from the default index, and from its own index if it has one."""
         return tuple(it for it in self._readers.values() if it.framework == framework)
 
     def published(self, reader: Reader) -> Published:
-        """What the indexes have. Raises OutsideError if one does not answer."""
+        """The contents of the indexes. Raises OutsideError if one does not respond."""
         if not reader.endpoints:
             projects = [found for name in reader.projects if (found := self._indexes.project(name)) is not None]
         else:
             urls = (f"{self._pytorch_index}/{build}/" for build in self._lanes(reader))
-            found_there = (self._lines.pool.index(url).project(name) for url in urls for name in reader.projects)
+            found_there = (self._connection.pool.index(url).project(name) for url in urls for name in reader.projects)
             projects = [found for found in found_there if found is not None]
         days: dict[str, str] = {}
         for project in projects if not reader.endpoints else ():
@@ -101,7 +101,7 @@ class NewReleases:
         return Published(reader, Listing(file for project in projects for file in wheels_of(project)), days)
 
     def missing(self, published: Published) -> list[Version]:
-        """The versions, with PyTorch's builds, that the matrix lacks in the newest series, the newest first."""
+        """The versions, with PyTorch's builds, that the matrix lacks in the newest series, newest first."""
         reader = published.reader
         releases = self._known(reader)
         known = {it.full_version for it in releases}
@@ -111,12 +111,12 @@ class NewReleases:
         return sorted(new, reverse=True)
 
     def read(self, published: Published, versions: Iterable[Version], platforms: Collection[str] = ()) -> Found:
-        """The rows of ``versions``. With ``platforms`` only theirs are read, from the small files of their wheels."""
+        """The rows of ``versions``. With ``platforms``, only theirs are read, from the small files of their wheels."""
         reader, listing = published.reader, published.listing
         largest = None
         if platforms:
             listing, largest = listing.on(platforms), SMALL
-        observations = self._lines.observations(reader, largest, self._progress)
+        observations = self._connection.observations(reader, largest, self._progress)
 
         def rows_of(version: Version) -> tuple[ReadRow, ...] | str:
             try:
@@ -147,16 +147,16 @@ class NewReleases:
 
 
 def row_of(framework: str, read: ReadRow, matrix: Matrix) -> Row:
-    """A row as it was read, with what no wheel says as in the newest known release of its lane."""
+    """A row as read. Fields that no wheel has are those of the newest known release of its lane."""
     row, lane = _as_read(read), _lane_of(framework, read, matrix)
     by_hand = [*texts(lane, "by_hand"), *_NEVER_READ] if lane else []
     return _taking_over(row, lane, [name for name in by_hand if name in lane])
 
 
 def inferred_row(framework: str, read: ReadRow, matrix: Matrix) -> Row | str:
-    """A row of which the small files were read: its other fields are those of the newest release of the same build.
+    """A row whose small files were read. Other fields are those of the newest release of the same build.
 
-    Where none is known, a sentence says so.
+    If no such release is known, a sentence that says so.
     """
     row, lane = row_of(framework, read, matrix), _lane_of(framework, read, matrix)
     if row["build"] == "cpu":
@@ -167,15 +167,15 @@ def inferred_row(framework: str, read: ReadRow, matrix: Matrix) -> Row | str:
 
 
 def _as_read(read: ReadRow) -> Row:
-    """The fields of a row, without those that a wheel was seen not to have."""
+    """The fields of a row, without those that the wheel was seen not to have."""
     row = {name: value for name, value in {**read.defaults, **read.values}.items() if value is not None}
     return {**row, "evidence": [it.name for it in read.evidence]}
 
 
 def _lane_of(framework: str, read: ReadRow, matrix: Matrix) -> Row:
-    """The newest known release of the same build, else of one for the same CUDA major; empty if there is none.
+    """The newest known release of the same build, or else of its CUDA major version; empty if there is none.
 
-    The default build of PyTorch goes from one toolkit to the next every few releases, for the same GPUs.
+    PyTorch's default build moves to another toolkit every few releases, for the same GPUs.
     """
     own = [it for it in rows_in(matrix, framework) if all(it.get(key) == read.values.get(key) for key in _PLACE)]
     same = [it for it in own if it["build"] == read.values["build"]]
@@ -215,7 +215,7 @@ def _mapping(value: object) -> Mapping[str, object]:
 
 
 def rows_in(matrix: Matrix, framework: str) -> Iterator[Row]:
-    """The rows of a framework as they stand in its files."""
+    """The rows of a framework as they are in its files."""
     documents = [matrix.document(framework), *(it.documents.get(framework, {}) for it in matrix.overlays)]
     for document in documents:
         yield from map(dict, raw_rows(document, "release"))
@@ -229,9 +229,9 @@ def framework_document(
     days: Mapping[str, str],
     before: Document | None = None,
 ) -> Document:
-    """The file of a framework with ``rows``, and those of ``before`` for builds that neither has nor was shipped since.
+    """The file of a framework with ``rows``, and those of ``before`` for builds not in ``rows`` or shipped since.
 
-    The newest stands first.
+    The newest is first.
     """
     today = today_in_utc()
     before = before or {}
@@ -256,7 +256,7 @@ def framework_document(
 
 
 def breaches(documents: Mapping[str, Document], matrix: Matrix) -> list[str]:
-    """What is wrong with ``documents`` as an overlay of ``matrix``: mistakes in them, and laws that they break."""
+    """The errors in ``documents`` as an overlay of ``matrix``: mistakes, and laws that they violate."""
     overlay = Overlay.of(documents)
     usable = {f"overlay/{name}": it for name, it in overlay.documents.items()}
     found = [it for verdict in judge(matrix.with_overlay(overlay), latest_date(), usable) for it in verdict.violations]
@@ -270,13 +270,13 @@ def _key(row: Mapping[str, object]) -> tuple[str, ...]:
 
 
 def _released(document: Document) -> dict[str, object]:
-    """The days in a file of a framework."""
+    """The dates in a file of a framework."""
     rows = (row.get("released") for row in raw_rows(document, "dates"))
     return {version: day for found in rows if isinstance(found, dict) for version, day in found.items()}
 
 
 def today_in_utc() -> str:
-    """The date that a file and its evidence get."""
+    """The date of a file and its evidence."""
     return datetime.now(UTC).date().isoformat()
 
 

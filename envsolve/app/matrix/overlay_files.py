@@ -1,4 +1,4 @@
-"""The files of the rows that were read on this machine: written and removed by one command at a time."""
+"""The files of the rows that were read on this machine: only one command at a time writes or removes them."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from envsolve.matrix.overlay import Overlay, opened
 from envsolve.model.note import Note
 
 Making = Callable[[Document | None], Document]
-"""Makes a file of the one that is there, None if there is none that can be used."""
+"""Makes a file from the existing one; None if there is none that can be used."""
 _SECONDS = 20.0
-"""How long another command is waited for that writes: it takes one second at most."""
+"""The timeout in seconds for waiting for another command; writing takes at most one second."""
 _ANOTHER_PLACE = Hint("choose another directory with ENVSOLVE_DATA_DIR")
 
 
 def directory_here() -> Path:
-    """Where the rows go that are read here. Raises OutsideError for a user without a home."""
+    """The directory of the rows that were read on this machine. Raises OutsideError for a user without a home."""
     directory = overlay_directory()
     if directory is None:
         raise OutsideError("no-home", "there is no data directory: no home is known", hints=(_ANOTHER_PLACE,))
@@ -31,16 +31,15 @@ def directory_here() -> Path:
 
 
 def require_writable(directory: Path) -> None:
-    """Raise OutsideError if no rows can be written: before they are read, which may take minutes."""
+    """Raise OutsideError if no rows can be written, before reading them, which may take minutes."""
     with _one_at_a_time(directory), tempfile.TemporaryFile(dir=directory if directory.exists() else directory.parent):
         pass
 
 
 def write(files: Mapping[str, Making], directory: Path) -> tuple[Note, ...]:
-    """Write each of ``files`` in one step, with the rows of the one that is there by then.
+    """Write each of ``files`` atomically, based on the file that exists at that time.
 
-    One that cannot be used is kept under another name, as the notes say. Raises OutsideError if the disk does not
-    take them.
+    A file that cannot be used is renamed, with a note. Raises OutsideError if the disk fails.
     """
     from tomlkit import dumps
 
@@ -75,7 +74,7 @@ def clear(directory: Path) -> bool:
 
 @contextmanager
 def _one_at_a_time(directory: Path) -> Iterator[None]:
-    """Wait for the others who write in ``directory``; for an error of the disk, raise OutsideError."""
+    """Wait for other commands that write in ``directory``. Raises OutsideError if the disk fails."""
     hint = Hint("run the command again when it has ended")
     busy = OutsideError("data-busy", f"another command is writing in {directory}", hints=(hint,))
     try:

@@ -1,4 +1,4 @@
-"""Requests for releases that the matrix does not know yet. What finds them is imported only where one is wanted."""
+"""Requests for releases that the matrix does not have yet. The code that finds these is imported only if needed."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ def knowing_new_releases(
     environ: Mapping[str, str],
     show: Callable[[str], None] = lambda _: None,
 ) -> T:
-    """What ``solve`` makes of ``matrix``; where it lacks a release that was requested, of one that has it.
+    """The result of ``solve`` with ``matrix``; if it lacks a requested release, with a matrix that has it.
 
-    No one is asked before ``solve`` has failed for that reason. Raises what ``solve`` raises: where the indexes have no
-    such release either, or do not answer, the error says so. ``show`` gets the name of what is read next.
+    Indexes are queried only after ``solve`` has failed for that reason. Raises the errors of ``solve``; if the indexes
+    have no such release either, or do not respond, the error says so. ``show`` gets the name of what is read next.
     """
     tried: set[str] = set()
     while True:

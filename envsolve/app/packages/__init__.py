@@ -1,1 +1,1 @@
-"""What the packages around a stack have to do with it: requirements, indexes, channels, and what their builds need."""
+"""The packages around a stack: requirements, indexes, channels, and what builds of packages need."""

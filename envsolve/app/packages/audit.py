@@ -1,7 +1,7 @@
-"""Wheels of a lock that the matrix says nothing of: their kernels and CUDA libraries are read before they are locked.
+"""Reads wheels that the matrix does not know before they are locked: their kernels and CUDA libraries.
 
-What is read counts like rows of the matrix, so that the search looks for another release, or for another CUDA build of
-the framework, where a wheel does not suit the stack.
+The facts that are read count like rows of the matrix. If a wheel does not suit the stack, the search tries another
+release of the package or another CUDA build of the framework.
 """
 
 from __future__ import annotations
@@ -39,22 +39,23 @@ if TYPE_CHECKING:
     from envsolve.model.host import Platform
 
 BUDGET = 64_000_000
-"""Bytes of the libraries of one wheel, packed, that are read without being asked to."""
+"""The bytes of compressed libraries that are read from one wheel by default."""
 _LARGER_BUDGET = 256_000_000
-"""The same where no release that is known suits."""
+"""The same if no known release suits."""
 ALL = 4_000_000_000
 """More than any wheel has: the libraries of PyTorch have 3 GB."""
 _LARGE = 20_000_000
-"""Bytes from which on a wheel is looked into that nothing connects with CUDA: kernels for several GPUs are large."""
+"""Wheels of at least this many bytes are read even if nothing connects them with CUDA, as kernels for several GPUs are
+large."""
 _MOST_UNSUITABLE = 8
-"""Releases of a package that are read and do not suit, one of a series, until all older ones are taken to be like them:
-one that was made for another CUDA or other GPUs may be further back."""
+"""After this many unsuitable releases of a package, one per series, all older ones are assumed to be like them. Until
+then, an older release may be for another CUDA or other GPUs."""
 _FEW = 4
 _PURE = "-any.whl"
 
 
 class WheelAudit:
-    """Reads the wheels of one answer after another, until one suits. ``reader`` is made where there is one to read."""
+    """Reads the wheels of one answer after another until one suits. ``reader`` is called if there are any."""
 
     def __init__(self, request: Request, reader: Callable[[], WheelReader], progress: Progress | None) -> None:
         self._request, self._reader, self._progress = request, reader, progress
@@ -66,7 +67,7 @@ class WheelAudit:
         self._is_for_gpu = False
 
     def facts_of(self, pins: Sequence[Pin], solution: Solution | None, matrix: Matrix) -> tuple[BuildFacts, ...]:
-        """What was read of ``pins`` that is new; nothing where neither a GPU nor PyTorch is involved."""
+        """New facts read from the wheels of ``pins``; none if neither a GPU nor PyTorch is involved."""
         mode = self._request.packages.audit
         if solution is None:
             return ()
@@ -80,7 +81,7 @@ class WheelAudit:
         extents = {
             pin: extent
             for pin in new
-            if (extent := _extent_of(pin, mode, list(filter(_say_code, known(pin.name))), gpus, cuda)) is not None
+            if (extent := _extent_of(pin, mode, list(filter(_have_code, known(pin.name))), gpus, cuda)) is not None
         }
         if not extents:
             return ()
@@ -91,11 +92,11 @@ class WheelAudit:
         from envsolve.app.packages.wheel_facts import Reading
 
         readings = [Reading(pin.files[0], *extent) for pin, extent in extents.items()]
-        found = self._reader().read(readings, partial(self._say, len(pins)))
+        found = self._reader().read(readings, partial(self._report, len(pins)))
         return tuple(self._known(zip(extents, found, strict=True), matrix, platform))
 
     def learned(self, pins: Sequence[Pin], solution: Solution | None, matrix: Matrix) -> tuple[Matrix, bool]:
-        """``matrix`` with what was read of ``pins``, and whether they suit: else another answer has to be found."""
+        """``matrix`` with facts about ``pins``, and whether these suit. If not, another answer must be searched for."""
         read = self.facts_of(pins, solution, matrix)
         if not read or solution is None:
             return matrix, True
@@ -107,7 +108,7 @@ class WheelAudit:
     def _do_not_suit(
         self, facts: Iterable[BuildFacts], pins: Sequence[Pin], solution: Solution, matrix: Matrix
     ) -> bool:
-        """Whether a package of ``pins`` is ruled out by ``facts``, which ``matrix`` has."""
+        """Whether ``facts``, which ``matrix`` includes, rule out a package of ``pins``."""
         versions = {pin.name: pin.version for pin in pins}
         bounds = bounds_of(solution, matrix)
         out: set[str] = set()
@@ -121,9 +122,10 @@ class WheelAudit:
         return found or bool(out)
 
     def _older_like(self, facts: Iterable[BuildFacts]) -> Iterator[BuildFacts]:
-        """``facts`` for older releases too: those of the same series, and of packages of which many do not suit, all.
+        """``facts`` for older releases too: those of the same series or, if many releases were unsuitable, all.
 
-        None of them was compiled for a newer PyTorch. A labelled build says nothing of the builds of other labels.
+        No older release was compiled for a newer PyTorch. A build with a label is no evidence for builds with other
+        labels.
         """
         for it in facts:
             version = str(it.versions).removeprefix("==")
@@ -143,7 +145,7 @@ class WheelAudit:
                 yield every._replace(cuda=None, code=None, linked_cuda=None, ptx_cuda=None, requires=newest)
 
     def notes(self, pins: Iterable[Pin]) -> Iterator[Note]:
-        """What was not read of ``pins``, and which of them overwrite one another."""
+        """Notes on libraries of ``pins`` that were not read, and on packages that overwrite each other's files."""
         pins = tuple(pins)
         yield from self._of_shared_modules(pins)
         if self._request.packages.audit is Audit.OFF:
@@ -170,7 +172,7 @@ class WheelAudit:
                 yield Note("same-module", text).about(module=module)
 
     def origins(self, pins: Iterable[Pin]) -> dict[str, str]:
-        """Where the facts on GPUs and CUDA come from, of those of ``pins`` that were looked at."""
+        """The origin of the facts about GPUs and CUDA for those of ``pins`` that were examined."""
         found: dict[str, str] = {}
         for pin in pins if self._is_for_gpu else ():
             key = pin.name, pin.version
@@ -180,7 +182,7 @@ class WheelAudit:
                 found[pin.name] = f"{Origin.INFERRED} as in {self._like[key]}"
         return found
 
-    def _say(self, count: int, file: str) -> None:
+    def _report(self, count: int, file: str) -> None:
         if self._progress is not None:
             self._progress(count, f"reading {file}")
 
@@ -193,12 +195,12 @@ class WheelAudit:
                 yield from self._like_the_next(pin, matrix.build_facts(pin.name, platform))
             if facts is not None:
                 self._modules[pin.name, pin.version] = facts.modules
-            said = facts and _facts_of(pin, facts, matrix, platform)
-            if said is not None:
-                yield said
+            read = facts and _facts_of(pin, facts, matrix, platform)
+            if read is not None:
+                yield read
 
     def _like_the_next(self, pin: Pin, known: Sequence[BuildFacts]) -> Iterator[BuildFacts]:
-        """What is known of the next newer release that was read, else of the newest, for one that was not."""
+        """For a release that was not read, the facts of the next newer release that was, or else of the newest one."""
         oldest = {first for it in known if it.are_about_cuda and (first := _first_of(it)) is not None}
         newer = [it for it in oldest if it > Version(pin.version)]
         next_one = min(newer) if newer else max(oldest, default=None)
@@ -215,7 +217,7 @@ class WheelAudit:
 
 
 def _facts_of(pin: Pin, facts: PackageFacts, matrix: Matrix, platform: Platform) -> BuildFacts | None:
-    """What was read of the wheel of ``pin``, as facts on its builds."""
+    """The facts read from the wheel of ``pin``, as facts about its builds."""
     torch = matrix.torch_for(facts.torch, platform)
     return facts.build_facts(pin.name, pin.version, pin.requires, evidence_of(pin.files[0]), torch)
 
@@ -225,28 +227,28 @@ def _upper_part(specifier: str) -> str:
 
 
 def _series(version: Version) -> str:
-    """The releases that ``version`` is one of many of: ``1.12`` of 1.12.3, ``0.0.34`` of 0.0.34."""
+    """The series that a release belongs to: ``1.12`` for 1.12.3, ``0.0.34`` for 0.0.34."""
     zeros = next((index for index, part in enumerate(version.release) if part), 0)
     return ".".join(map(str, version.release[: max(2, zeros + 1)]))
 
 
 def _first_of(facts: BuildFacts) -> Version | None:
-    """The oldest version that ``facts`` name; None if they are about all up to some version."""
+    """The oldest version that ``facts`` name; None if they are about all versions up to some version."""
     named = [Version(it.version.removesuffix(".*")) for it in facts.versions if it.operator in (">=", "==")]
     return max(named, default=None)
 
 
-def _say_code(facts: BuildFacts) -> bool:
+def _have_code(facts: BuildFacts) -> bool:
     return facts.code is not None
 
 
 def _extent_of(
     pin: Pin, mode: Audit, known: Sequence[BuildFacts], gpus: Sequence[ComputeCapability], cuda: CudaVersion | None
 ) -> tuple[int, bool] | None:
-    """How the wheel that an installer takes is read: up to so many bytes, and whether only libraries named for CUDA.
+    """How much of the wheel to read: the limit in bytes, and whether to read only libraries with CUDA in their path.
 
-    None if it is not read. ``known`` is what releases with kernels hold: where none of them suits, only a release
-    that was not read yet can be an answer.
+    None if the wheel is not read. ``known`` are the facts about releases with kernels: if none of these suits, only a
+    release that was not read yet can be an answer.
     """
     file = pin.files[0]
     if not file.is_wheel or not file.is_archive or (file.name.endswith(_PURE) and not known):
@@ -261,7 +263,7 @@ def _extent_of(
 
 
 def read_before(matrix: Matrix, pins: Iterable[Pin], shelf: Shelf) -> dict[Pin, PackageFacts]:
-    """What was read before of the wheels of ``pins`` that ``matrix`` says nothing of; no index is queried."""
+    """Cached facts about the wheels of ``pins`` that ``matrix`` does not know. Queries no index."""
     from envsolve.app.packages.wheel_facts import known_facts
 
     found = {}
@@ -274,20 +276,20 @@ def read_before(matrix: Matrix, pins: Iterable[Pin], shelf: Shelf) -> dict[Pin, 
 
 
 def read_for(lock: Lock, matrix: Matrix, environ: Mapping[str, str]) -> dict[Pin, PackageFacts]:
-    """What was read before of the wheels of ``lock``; nothing where it was made without reading any."""
+    """Cached facts about the wheels of ``lock``; none if it was made without reading wheels."""
     if lock.made is not None and lock.made.option("audit") == (Audit.OFF,):
         return {}
     return read_before(matrix, lock.pins, store_at(None, environ))
 
 
 def with_read(matrix: Matrix, read: Mapping[Pin, PackageFacts], platform: Platform) -> Matrix:
-    """``matrix`` with what was read of wheels for ``platform``."""
-    said = (_facts_of(pin, facts, matrix, platform) for pin, facts in read.items())
-    found = [it for it in said if it is not None]
+    """``matrix`` with facts read from wheels for ``platform``."""
+    read_facts = (_facts_of(pin, facts, matrix, platform) for pin, facts in read.items())
+    found = [it for it in read_facts if it is not None]
     return matrix.with_builds(found) if found else matrix
 
 
 def evidence_of(file: PackageFile) -> Evidence:
-    """Where facts of a wheel come from that was read."""
+    """The evidence for facts that were read from a wheel."""
     reference = f"{file.name}: fat binaries, names of CUDA libraries and symbols of PyTorch, read for this lock"
     return Evidence(EvidenceKind.WHEEL, reference, "", dict(file.hashes).get("sha256"))

@@ -1,7 +1,7 @@
-"""Which of the matrix's conda builds the channels of a request really have, and with which Pythons.
+"""Which conda builds of the matrix the channels of a request have, and for which Pythons.
 
-The matrix knows what a recipe builds; a channel may lack it, be a mirror of a part, or have withdrawn it. A stack for a
-lock is made of what is there, so that the solver of conda packages gets no request that cannot be met.
+The matrix lists what recipes build. A channel may lack a build, be a partial mirror, or have withdrawn it. The stack of
+a lock is chosen among the builds that the channels have, so that the solver of conda packages can meet the request.
 """
 
 from __future__ import annotations
@@ -22,42 +22,42 @@ from envsolve.model.solution import Solution
 from envsolve.model.versions import parsed_version
 
 Listing = Callable[[Source, Platform, frozenset[str]], Mapping[str, tuple[Listed, ...]]]
-"""What the channels that a source's builds are installed from have of some names, for a platform."""
+"""The packages with given names for a platform, on the channels that a source's builds come from."""
 _Family = tuple[str, Platform, str, int | None]
-"""A framework on a platform, for one Python and one CUDA major."""
+"""A framework on a platform, for one Python and one CUDA major version."""
 _ANY_PATCH = 99
 _NEWEST = " is the newest that "
 
 
 class ChannelBuilds:
-    """Narrows the tables of the matrix to what ``listing`` has, without what turned out not to be installable.
+    """Reduces the tables of the matrix to builds that ``listing`` has, without builds that could not be installed.
 
-    Builds of other sources than ``sources`` do not count, and nothing queries them.
+    Builds from sources other than ``sources`` are left out and not queried.
     """
 
     def __init__(self, listing: Listing, sources: Collection[Source]) -> None:
         self._listing, self._sources = listing, sources
         self._left_out: set[tuple[str, str]] = set()
-        self._kept: dict[_Family, Version | None] = {}
+        self._only_version: dict[_Family, Version | None] = {}
         self._no_python: set[tuple[Platform, str]] = set()
         self._tables: dict[tuple[str, Platform], FrameworkTable] = {}
         self._whole: list[Release] = []
 
     def leave_out(self, release: Release, python: Version) -> None:
-        """Count ``release`` as not there for ``python`` from now on."""
+        """Leave out ``release`` for ``python`` from now on."""
         self._left_out.add((_key(release), str(python)))
 
     def leave_out_python(self, platform: Platform, python: Version) -> None:
-        """Count nothing as there for ``python``, wheels included: the channels do not have it, or nothing for it."""
+        """Leave out everything for ``python``, including wheels: the channels lack it, or have nothing for it."""
         self._no_python.add((platform, str(python)))
 
     def keep(self, release: Release, python: Version, version: Version | None) -> None:
-        """Of the builds like ``release``, for its CUDA major, only ``version`` counts for ``python``, or none."""
+        """Of builds like ``release`` and its CUDA major, allow only ``version`` for ``python``, none if None."""
         key = _family(release, str(python))
-        self._kept[key] = version if self._kept.get(key, version) == version else None
+        self._only_version[key] = version if self._only_version.get(key, version) == version else None
 
     def __call__(self, table: FrameworkTable) -> FrameworkTable:
-        """``table``, of one platform, with those conda builds alone that can be had; wheels stay."""
+        """``table``, of one platform, with only the conda builds that are available; wheels remain."""
         if not table.releases:
             return table
         key = table.name, table.releases[0].platform
@@ -98,10 +98,10 @@ class ChannelBuilds:
         if (_key(release), python) in self._left_out:
             return False
         of_conda = not release.source.is_wheel
-        return not of_conda or self._kept.get(_family(release, python), release.version) == release.version
+        return not of_conda or self._only_version.get(_family(release, python), release.version) == release.version
 
     def with_python_reason(self, solution: Solution) -> Solution:
-        """``solution`` with a note on its Python where the matrix knows newer ones than the channels have."""
+        """``solution`` with a note on its Python if the matrix has newer Pythons than the channels."""
         *because, last = solution.because
         chosen = [choice.release for choice in solution.choices]
         whole = {_key(it): it.pythons for it in self._whole}
@@ -121,7 +121,7 @@ def _key(release: Release) -> str:
 
 
 def _pythons(release: Release, listed: Mapping[str, tuple[Listed, ...]]) -> tuple[str, ...]:
-    """Those of its Pythons that the channels have a package of this very build for."""
+    """The Pythons of ``release`` for which the channels have exactly this build."""
     if not all(_has(listed.get(package, ()), versions) for package, versions in release.companions):
         return ()
     same = [it for it in listed.get(release.package, ()) if _is_of(it, release)]
@@ -144,16 +144,16 @@ def _has(packages: Iterable[Listed], versions: str) -> bool:
 
 
 def takes(package: Listed, python: str) -> bool:
-    """Whether every dependency on Python, as on its ABI, admits a release of ``python``."""
+    """Whether every dependency on Python and its ABI allows some release of ``python``."""
     return all(_admits(spec, python) for spec in package.depends if spec.split()[0] in ("python", "python_abi"))
 
 
 def _admits(spec: str, python: str) -> bool:
-    """What is not understood admits all: the solver of conda packages has the last word."""
+    """Whether a dependency allows ``python``. True if it is not understood: the solver of conda packages decides."""
     _, *words = spec.split()
     if not words or words[0] == "*":
         return True
     if len(words) > 1 and (words[1].endswith("t") or "pypy" in words[1]):
-        return False  # free-threaded or PyPy: another interpreter than the one that is requested
+        return False  # free-threaded or PyPy: not the requested interpreter
     specifier = specifier_of(words[0])
     return specifier is None or specifier.contains(f"{python}.{_ANY_PATCH}", prereleases=True)

@@ -1,4 +1,4 @@
-"""How a source distribution with kernels is compiled beside a stack, as commands: ``data/builds/kernels.toml``."""
+"""Commands that compile a source distribution with kernels for a stack, from ``data/builds/kernels.toml``."""
 
 from __future__ import annotations
 
@@ -19,20 +19,20 @@ from envsolve.model.solution import Solution
 from envsolve.model.versions import CudaVersion
 
 _TARGETS = {Platform.LINUX_64: "x86_64-linux", Platform.LINUX_AARCH64: "sbsa-linux"}
-"""Where conda-forge's packages have the headers of CUDA (build.sh of its cuda-cudart-feedstock). Windows has no entry:
-what a build needs there has not been looked into."""
+"""The directory of the CUDA headers in conda-forge's packages (build.sh of its cuda-cudart-feedstock). Windows has no
+entry: what a build needs there is not known."""
 _FIRST_WITH_NVCC = 13
-"""NVIDIA's wheels have nvcc from this CUDA on: nvidia-cuda-nvcc-cu12 12.8.93 has ptxas alone, 13.0.88 has nvcc."""
+"""The first CUDA with nvcc in NVIDIA's wheels: nvidia-cuda-nvcc-cu12 12.8.93 has only ptxas, 13.0.88 has nvcc."""
 _FIRST_OF_CONDA = 12
-"""conda-forge's cuda-nvcc begins here."""
+"""The first CUDA major version of conda-forge's cuda-nvcc."""
 
 
 HOW_TO_COMPILE = "how-to-compile"
-"""The code of the steps, as hints and as notes."""
+"""The code of the steps, in hints and notes."""
 
 
 class Kernels(NamedTuple):
-    """How source distributions of a package are compiled; the keys are documented in the file."""
+    """How to compile the source distributions of a package. The file documents the keys."""
 
     package: str
     versions: SpecifierSet
@@ -44,7 +44,7 @@ class Kernels(NamedTuple):
     expect: str = ""
 
     def targets_for(self, gpus: Iterable[ComputeCapability]) -> list[str] | None:
-        """What to compile for; None if the sources have no code for one of ``gpus``."""
+        """The GPU architectures to compile for; None if the source has no code for one of ``gpus``."""
         code = DeviceCode(self.targets)
         found = [code.machine_code_for(gpu) if self.targets else CodeTarget(gpu) for gpu in gpus]
         targets = sorted({it for it in found if it is not None})
@@ -53,7 +53,7 @@ class Kernels(NamedTuple):
 
 @cache
 def kernels() -> tuple[Kernels, ...]:
-    """All that are known."""
+    """All known entries."""
     return tuple(
         Kernels(
             it["package"],
@@ -70,7 +70,7 @@ def kernels() -> tuple[Kernels, ...]:
 
 
 def how_to_compile(name: str, version: str, solution: Solution) -> Iterator[Hint]:
-    """How to compile a version of a package for the GPUs of a stack: two steps, none if that is not known."""
+    """How to compile a version of a package for the GPUs of a stack: two steps; none if unknown."""
     known = next((it for it in kernels() if it.package == name and it.versions.contains(version)), None)
     torch = next((it.release for it in solution.choices if it.release.framework == FRAMEWORK), None)
     cuda = torch.cuda if torch is not None and torch.source.is_wheel else None
@@ -98,7 +98,7 @@ def how_to_compile(name: str, version: str, solution: Solution) -> Iterator[Hint
 
 
 def cpu_by_default(name: str, version: str, solution: Solution) -> Note | None:
-    """That a source distribution is built for the CPU alone, unless variables are set; None if it is not."""
+    """A note if a source distribution is built only for the CPU unless variables are set; None otherwise."""
     for it in builds_document("kernels.toml")["cpu-by-default"]:
         if solution.toolkit is not None and name == it["package"] and SpecifierSet(it["versions"]).contains(version):
             variables = " ".join(f"{key}={shlex.quote(value)}" for key, value in it["environment"].items())
@@ -111,9 +111,10 @@ def cpu_by_default(name: str, version: str, solution: Solution) -> Note | None:
 
 
 def _of_wheels(cuda: CudaVersion) -> tuple[str, str]:
-    """How to install nvcc, and how to set CUDA_HOME. The linker wants libcudart.so, a name that the wheels lack.
+    """The commands that install nvcc and set CUDA_HOME.
 
-    PyTorch may have a newer nvidia-cuda-cccl than this CUDA, which stays.
+    The linker needs libcudart.so, a name that the wheels lack. PyTorch may require a newer nvidia-cuda-cccl than this
+    CUDA; that one stays.
     """
     folder = """"$(python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')"""
     home = f"""export CUDA_HOME={folder}/nvidia/cu{cuda.major}\""""

@@ -1,7 +1,7 @@
-"""Which requirements of Python become conda packages: those that a channel has in a version that they admit.
+"""Which Python requirements become conda packages: those that a channel has in an allowed version.
 
-The others are wheels beside them. A file by its address, a project with extras and one with hashes are pip's:
-conda has no word for the former, and the hashes are those of files on package indexes.
+All others become wheels. Requirements given by address, with extras or with hashes are always installed by pip: match
+specs cannot express addresses and extras, and the hashes are those of files on package indexes.
 """
 
 from __future__ import annotations
@@ -12,11 +12,11 @@ from typing import NamedTuple
 from packaging.specifiers import SpecifierSet
 from packaging.version import Version
 
-from envsolve.app.packages.asked_packages import Given, for_target
 from envsolve.app.packages.channel_builds import takes
-from envsolve.app.packages.conda_asked import CondaAsked, Listing, Split
+from envsolve.app.packages.conda_requirements import CondaRequirements, Listing, Split
 from envsolve.app.packages.lock_frameworks import pythons_of_stack
 from envsolve.app.packages.lock_stacks import interpreter_of
+from envsolve.app.packages.requirements import Requirements, for_target
 from envsolve.conda.names import conda_names
 from envsolve.conda.session import Listed
 from envsolve.conda.specs import conda_versions
@@ -31,10 +31,10 @@ from envsolve.model.solution import Problem, Solution
 
 
 class FrameworksIn(NamedTuple):
-    """The frameworks that are requested by the names of their projects, with what is asked of their versions.
+    """The frameworks that are requested by the names of their projects, with their versions.
 
-    ``python`` are the Pythons on which their markers hold. ``as_wheels`` says that one is to be a wheel: it is in a pip
-    section, or its hashes are those of files on package indexes.
+    ``python`` are the Pythons for which their markers hold. ``as_wheels`` means that one of them must be a wheel: it is
+    in a pip section, or has hashes of files on package indexes.
     """
 
     frameworks: tuple[tuple[str, SpecifierSet], ...]
@@ -42,15 +42,17 @@ class FrameworksIn(NamedTuple):
     as_wheels: bool
 
 
-def frameworks_in(given: Given, anyway: frozenset[str], problem: Problem) -> FrameworksIn:
-    """What of ``given`` is asked of the stack of ``problem``, beside the frameworks ``anyway``."""
-    python, holds = pythons_of_stack(given, anyway, problem)
-    found = [(need, origin) for need, origin in given.needs if _is_of_stack(need) and holds(need.marker)]
+def frameworks_in(requirements: Requirements, anyway: frozenset[str], problem: Problem) -> FrameworksIn:
+    """The frameworks in ``requirements`` for the stack of ``problem``. ``anyway`` are requested elsewhere."""
+    python, holds = pythons_of_stack(requirements, anyway, problem)
+    found = [(need, origin) for need, origin in requirements.needs if _is_of_stack(need) and holds(need.marker)]
     frameworks = tuple((FRAMEWORK_OF_WHEEL[need.name], SpecifierSet(need.specifier)) for need, _ in found)
-    hashed = {FRAMEWORK_OF_WHEEL[need.name] for need, _ in given.hashed if _is_of_stack(need) and holds(need.marker)}
+    hashed = {
+        FRAMEWORK_OF_WHEEL[need.name] for need, _ in requirements.hashed if _is_of_stack(need) and holds(need.marker)
+    }
     in_section = any(origin.startswith(PIP_SECTION) for _, origin in found)
-    asked = anyway.union(name for name, _ in frameworks)
-    return FrameworksIn(frameworks, python, as_wheels=in_section or bool(hashed & asked))
+    requested = anyway.union(name for name, _ in frameworks)
+    return FrameworksIn(frameworks, python, as_wheels=in_section or bool(hashed & requested))
 
 
 def _is_of_stack(need: Need) -> bool:
@@ -58,19 +60,19 @@ def _is_of_stack(need: Need) -> bool:
 
 
 def split_needs(
-    asked: CondaAsked,
-    given: Given,
+    conda_requirements: CondaRequirements,
+    requirements: Requirements,
     problem: Problem,
     solution: Solution | None,
     listed: Listing,
     anyway: frozenset[str],
 ) -> Split:
-    """The requirements that hold on the target, as match specs where the channels have what they admit.
+    """The requirements that apply to the target, as match specs if the channels have an allowed version.
 
-    A wheel for the Python of the stack is better than a conda package for another, which would take an older stack; but
-    for those of ``anyway``.
+    A wheel for the Python of the stack is preferred to a conda package for another Python, which would need an older
+    stack. Requirements in ``anyway`` are the exception.
     """
-    python = for_target(given, Markers(interpreter_of(problem, solution).marker_values()))
+    python = for_target(requirements, Markers(interpreter_of(problem, solution).marker_values()))
     hashed = python.hashes
     _refuse_hashes_of_conda(hashed, solution)
 
@@ -85,7 +87,7 @@ def split_needs(
         companion = _is_companion(need.name, solution)
         of_stack = None if solution is None or companion or need.name in anyway else str(solution.python)
         spec = as_conda(need, found, of_stack) if is_for_conda(need, origin) else None
-        category, reason = asked.categories.get(need.name, MAIN), f"requested by {origin}"
+        category, reason = conda_requirements.categories.get(need.name, MAIN), f"requested by {origin}"
         if spec is not None:
             conda.append(RequestedSpec(spec, reason, category))
             continue
@@ -105,7 +107,7 @@ def split_needs(
 
 
 def _refuse_hashes_of_conda(hashed: Collection[str], solution: Solution | None) -> None:
-    """Raise UnsolvableError if a framework is to have the hashes of a wheel, and the stack has conda's build."""
+    """Raise UnsolvableError if a framework has the hashes of a wheel, but the stack has conda's build."""
     if solution is None:
         return
     for choice in solution.choices:
@@ -123,24 +125,24 @@ def _refuse_hashes_of_conda(hashed: Collection[str], solution: Solution | None) 
             )
 
 
-def _constraints(given: Given) -> Iterator[str]:
-    """What constraint files say of versions, for every conda package that may be the project."""
-    for need, _ in given.constraints:
+def _constraints(requirements: Requirements) -> Iterator[str]:
+    """The constraints, for every conda package that may be the project."""
+    for need, _ in requirements.constraints:
         if need.specifier:
             yield from (f"{name} {conda_versions(need.specifier)}" for name in conda_names(need.name))
 
 
 def _is_companion(name: str, solution: Solution | None) -> bool:
-    """Whether ``name`` is built against a PyTorch that conda installs: its wheels are built against PyTorch's own."""
+    """Whether ``name`` is built against a PyTorch from conda. Its wheels are built against PyTorch's own wheel."""
     choices = () if solution is None else solution.choices
     framework = OWN_INDEX.get(name)
     return any(it.release.framework == framework and not it.release.source.is_wheel for it in choices)
 
 
 def companions(names: frozenset[str], listed: Listing, requester: Requester) -> Iterator[RequestedSpec]:
-    """What wheels need of PyTorch's family, as conda has it, for a PyTorch that conda installs.
+    """Conda packages of PyTorch's family that wheels need, for a PyTorch from conda.
 
-    Raises UnsolvableError if no channel has it.
+    Raises UnsolvableError if no channel has one.
     """
     found = listed(frozenset(it for name in names for it in conda_names(name)))
     for name in sorted(names):
@@ -152,7 +154,7 @@ def companions(names: frozenset[str], listed: Listing, requester: Requester) -> 
 
 
 def _no_companion(need: Need, requester: Requester, wheel_for: str | None = None) -> UnsolvableError:
-    """``wheel_for`` is who wants a wheel of it, whatever the channels have."""
+    """The error for a missing companion. ``wheel_for`` is what requires its wheel, whatever the channels have."""
     who = f"no channel has {need}" if wheel_for is None else f"{wheel_for} requires a wheel of {need.name}"
     message = f"{who}, and its wheels are built against PyTorch's wheels, not conda's build"
     hint = Hint(f"use a PyTorch wheel too: {_of_wheels(requester)}")
@@ -166,14 +168,14 @@ def _of_wheels(requester: Requester) -> str:
 
 
 def may_be_conda(need: Need, origin: str) -> bool:
-    """Whether conda has words for a requirement, and its place leaves it to conda."""
+    """Whether a match spec can express a requirement and its origin allows conda."""
     return not need.url and not need.extras and not origin.startswith(PIP_SECTION)
 
 
 def as_conda(need: Need, listed: Mapping[str, Sequence[Listed]], python: str | None) -> str | None:
-    """``need`` as a match spec of the first package that provides it in a version it admits; None if none does.
+    """``need`` as a match spec of the first package that provides an allowed version; None if there is none.
 
-    With ``python`` only packages for it count.
+    With ``python``, only packages for that Python count.
     """
     for name in conda_names(need.name):
         fitting = (it for it in listed.get(name, ()) if python is None or takes(it, python))

@@ -1,4 +1,4 @@
-"""The solver of conda packages in its own process, with its cache and the user's settings of conda."""
+"""The solver of conda packages in its own process, with its cache and the user's conda settings."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 def conda_session(
     network: Network, channels: Sequence[str], platforms: Sequence[Platform], environ: Mapping[str, str]
 ) -> Iterator[Session]:
-    """A session that reads ``channels`` for ``platforms`` while the rest is still being loaded."""
+    """A session that starts reading ``channels`` for ``platforms`` while the rest is still being imported."""
     from envsolve.conda.session import Session, Settings
     from envsolve.lockfile.conda_specs import with_conda_forge
 
@@ -42,7 +42,7 @@ def _condarc(environ: Mapping[str, str]) -> Condarc:
 
 @contextmanager
 def _cache(network: Network) -> Iterator[str]:
-    """The directory for what channels list: the cache's, or one that is gone afterwards."""
+    """The directory for the lists of packages: in the cache, or a temporary one."""
     directory = Path(network.cache_directory) if network.cache_directory else cache_directory()
     if directory is not None and not network.no_cache:
         from envsolve.conda.repodata_cache import FOLDER
@@ -58,9 +58,9 @@ def _cache(network: Network) -> Iterator[str]:
 def channel_logins(
     channels: Sequence[str], files: Sequence[str], environ: Mapping[str, str]
 ) -> tuple[tuple[str, str], ...]:
-    """Each address with a login or a token, bare and as it is: of ``channels``, files of -r and conda's settings.
+    """Each address with a login or a token, without and with it: from ``channels``, files of -r and conda's settings.
 
-    Raises UsageError for a file that cannot be read.
+    Raises UsageError if a file cannot be read.
     """
     condarc = _condarc(environ)
     found = dict.fromkeys((*_of_settings(condarc), *channels, *_of_files(files)))
@@ -75,7 +75,7 @@ def _of_settings(condarc: Condarc) -> Iterator[str]:
 
 
 def _of_files(files: Sequence[str]) -> Iterator[str]:
-    from envsolve.app.packages.conda_asked import is_environment_file
+    from envsolve.app.packages.conda_requirements import is_environment_file
     from envsolve.lockfile.environment_request import read_environment
 
     for name in files:

@@ -1,9 +1,9 @@
-"""Wheels of packages whose wheels are on no index, from the places in ``data/sources``.
+"""Wheels that are on no index, from the places in ``data/sources``.
 
-A wheel there is a version of its package with a label: ``2.8.3+cu12torch2.9cxx11abiTRUE``. In the search it is one more
-version, and what its label says, the CUDA and the PyTorch that it was built for, is required of the stack. A version
-that an index has a wheel of that runs beside the stack is taken from the index. A wheel without a label has one in the
-search, for the page that lists it (envsolve.index.listing), and none in the lock.
+Such a wheel is a version of its package with a label: ``2.8.3+cu12torch2.9cxx11abiTRUE``. In the search it is one more
+version, and requires the CUDA and PyTorch that its label names. If an index has a wheel of the version that runs with
+the stack, that one is preferred. A wheel without a label gets one for the search, which names the page that lists it
+(envsolve.index.listing); in the lock it has none.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from packaging.specifiers import SpecifierSet
 
 from envsolve.app.packages.lock_evidence import UNREAD_PLACES
 from envsolve.app.packages.lock_frameworks import python_of
-from envsolve.app.packages.lock_indexes import Lines
+from envsolve.app.packages.lock_indexes import Connection
 from envsolve.app.packages.stack_in_search import StackInSearch
 from envsolve.app.request.targets import glibc_of
 from envsolve.boundary.display import size_text
@@ -44,9 +44,10 @@ from envsolve.model.versions import parsed_version
 from envsolve.resolve.closure.resolve import Progress
 
 _MOST_VERSIONS = 8
-"""Of a place with a page for each version, this many of the newest are read."""
+"""The number of newest versions that are read from a place with a page for each version."""
 _ABI_CHANGED = "2.7"
-"""PyTorch's wheels for Linux have the C++11 ABI from here on; of 2.6 those for CUDA 12.6 (its release notes)."""
+"""PyTorch's wheels for Linux have the C++11 ABI from this version on; of 2.6 only those for CUDA 12.6 (its release
+notes)."""
 _FIRST_WITH_ABI, _ITS_CUDA = "2.6", "12.6"
 
 
@@ -54,14 +55,14 @@ class _Wheel(NamedTuple):
     source: ExtensionSource
     page: str
     version: str
-    said: Labelled
+    label: Labelled
     addresses: tuple[str, ...]
 
 
 class ExtensionWheels:
-    """What the places in ``data/sources`` have of packages, for the builds of ``stack``.
+    """The wheels in the places of ``data/sources`` for the builds of ``stack``.
 
-    Third parties are asked only if the ``request`` allows it.
+    Third parties are queried only if ``request`` allows it.
     """
 
     def __init__(self, stack: StackInSearch, problem: Problem, indexes: Indexes, request: Request) -> None:
@@ -69,13 +70,13 @@ class ExtensionWheels:
         self._stack, self._platform, self._indexes = stack, problem.platform, indexes
         self._ranks = Ranks(Interpreter(python_of(problem.python, None), problem.platform, glibc_of(problem)))
         self._unread: dict[str, dict[str, str]] = {}
-        """By package the places that could not be read, each with the reason."""
+        """The places that could not be read with the reasons, by package."""
         self._wheels: dict[str, list[_Wheel]] = {}
         self._at: dict[str, _Wheel] = {}
         """The wheels by the addresses of their files."""
 
     def found(self, needs: Iterable[Need]) -> list[BuildFacts]:
-        """Look for wheels of the packages in ``needs`` that were not looked for yet; what is said of those found."""
+        """Look for wheels of the packages in ``needs`` not searched before. Returns facts about those found."""
         specifiers: dict[str, list[str]] = {}
         for need in needs:
             if not need.url and need.name not in FRAMEWORK_OF_WHEEL and need.name not in self._wheels:
@@ -91,25 +92,27 @@ class ExtensionWheels:
 
     @property
     def more(self) -> More:
-        """The versions in the search."""
+        """The versions for the search."""
         return {
             name: {it.version: [Elsewhere(it.page, it.version)] for it in reversed(wheels)}
             for name, wheels in self._wheels.items()
             if wheels
         }
 
-    def held(self, pins: Iterable[Pin]) -> dict[str, str]:
-        """The versions in the search of those of ``pins``, from an existing lock, that are at one of the places."""
+    def existing_versions(self, pins: Iterable[Pin]) -> dict[str, str]:
+        """The search versions of those of ``pins``, from an existing lock, that are in one of the places."""
         found = ((pin.name, self._at.get(pin.files[0].url)) for pin in pins if pin.index_url is None and pin.files)
         return {name: wheel.version for name, wheel in found if wheel is not None}
 
-    def by_address(self, pins: Sequence[Pin], held: Iterable[Pin], lines: Lines, progress: Progress) -> Iterator[Pin]:
-        """``pins`` with the address, the publisher and the sha256 of each wheel from one of the places.
+    def by_address(
+        self, pins: Sequence[Pin], existing: Iterable[Pin], connection: Connection, progress: Progress
+    ) -> Iterator[Pin]:
+        """``pins`` with address, publisher and sha256 of each wheel from one of the places.
 
-        A file is fetched if neither its place states its digest nor one of the pins that are ``held``, and if its place
-        states several. Raises OutsideError.
+        A file is fetched if neither its place nor an ``existing`` pin has its digest, or if its place has several
+        digests. Raises OutsideError.
         """
-        digests = {it.files[0].url: it.files[0] for it in held if it.index_url is None and it.files}
+        digests = {it.files[0].url: it.files[0] for it in existing if it.index_url is None and it.files}
         for pin in pins:
             file = pin.files[0]
             wheel = None if pin.index_url is None else self._at.get(file.url)
@@ -119,7 +122,7 @@ class ExtensionWheels:
             stated = {digest for it in pin.files if it.url == file.url for digest in it.hashes if digest[0] == "sha256"}
             if len(stated) != 1:  # a file that was replaced may be listed with the digests of both
                 tell = partial(_tell_download, progress, len(pins), file.name)
-                file = digests.get(file.url) or lines.with_digest(file._replace(hashes=()), tell)
+                file = digests.get(file.url) or connection.with_digest(file._replace(hashes=()), tell)
                 if stated and stated.isdisjoint(file.hashes):
                     message = f"{file.name} has none of the digests that {without_secrets(wheel.page)} states"
                     raise OutsideError("hash-mismatch", message, hints=(Hint("try again later"),))
@@ -136,12 +139,12 @@ class ExtensionWheels:
                 yield pin
 
     def unread(self, pins: Iterable[Pin]) -> Options:
-        """The places that could not be read, as the evidence of a lock with ``pins`` has them."""
+        """The places that could not be read, as recorded in the evidence of a lock with ``pins``."""
         entries = tuple(f"{name} {', '.join(reasons)}" for name, reasons in sorted(self._missed(pins).items()))
         return ((UNREAD_PLACES, entries),) if entries else ()
 
     def notes(self, pins: Iterable[Pin]) -> Iterator[Note]:
-        """Who publishes the wheels of ``pins`` from one of the places, and which places could not be read."""
+        """Notes on the publishers of the wheels of ``pins`` from these places, and on places that could not be read."""
         pins = tuple(pins)
         for name, reasons in self._missed(pins).items():
             note = Note("extension-source-unread", _unread_text(name, reasons))
@@ -154,12 +157,12 @@ class ExtensionWheels:
                 yield Note("extension-source", text).about(name=pin.name, source=source.id, publisher=source.publisher)
 
     def source_of(self, pin: Pin) -> ExtensionSource | None:
-        """The place that ``pin`` is from; None where it is from an index."""
+        """The place of the wheel of ``pin``; None if it is from an index."""
         wheel = None if pin.index_url is None else self._at.get(pin.files[0].url)
         return None if wheel is None else wheel.source
 
     def behind_refusal(self) -> Iterator[str]:
-        """Which places could not be read of packages of which no index has a wheel of the newest version."""
+        """The places that could not be read, for packages whose newest version has no wheel on an index."""
         for name, reasons in self._unread.items():
             project = self._indexes.project(name)
             newest = project.files(len(project.versions) - 1) if project is not None and project.versions else ()
@@ -167,13 +170,13 @@ class ExtensionWheels:
                 yield _unread_text(name, reasons)
 
     def _missed(self, pins: Iterable[Pin]) -> dict[str, dict[str, str]]:
-        """The places that could not be read, without those of packages of which ``pins`` have a wheel of an index."""
+        """The places that could not be read, without those of packages that have a wheel from an index in ``pins``."""
         wheels = (it for it in pins if it.index_url is not None and it.files[0].is_wheel)
         from_index = {it.name for it in wheels if it.files[0].url not in self._at}
         return {name: reasons for name, reasons in self._unread.items() if name not in from_index}
 
     def _of_package(self, name: str, sources: Sequence[ExtensionSource], limit: SpecifierSet) -> Iterator[_Wheel]:
-        """The wheels of ``name``; of those alike the one of the first place, and none that an index has as well."""
+        """The wheels of ``name`` that no index has. Of similar wheels only the one from the first place."""
         at_index = self._indexes.project(name)
         versions = () if at_index is None else tuple(it for it in at_index.versions if limit.contains(it))
         covered: set[tuple[str, ...]] = set()
@@ -184,22 +187,22 @@ class ExtensionWheels:
             for page, project in self._pages(name, source, listing, versions[::-1][:_MOST_VERSIONS]):
                 made_up = source.label_on(page, name)
                 for position, version in enumerate(project.versions):
-                    public, _, label = version.partition("+")
-                    said = source.read_label(name, "" if label == made_up else label, page)
+                    public, _, text = version.partition("+")
+                    label = source.read_label(name, "" if text == made_up else text, page)
                     if (
-                        said is None
+                        label is None
                         or not limit.contains(version, prereleases=True)
-                        or not self._goes(said.cuda, said.torch)
+                        or not self._goes(label.cuda, label.torch)
                     ):
                         continue
                     if at_index is not None and self._runs_from(at_index, name, public):
                         continue
                     files = project.files(position)
-                    kinds = {(public, *_kind_of(said), tag) for it in files for tag in self._tags(it[0])}
+                    kinds = {(public, *_kind_of(label), tag) for it in files for tag in self._tags(it[0])}
                     if kinds and not kinds <= covered:
                         of_source |= kinds
                         addresses = tuple(without_secrets(file_address(project, it)) for it in files)
-                        yield _Wheel(source, page.url, version, said, addresses)
+                        yield _Wheel(source, page.url, version, label, addresses)
             covered |= of_source
 
     def _pages(
@@ -216,7 +219,7 @@ class ExtensionWheels:
                 yield page, project
 
     def _goes(self, cuda: str, torch: str) -> bool:
-        """Whether a build of the stack goes with wheels for ``cuda`` and a minor of PyTorch, each "" for any."""
+        """Whether a build of the stack fits wheels for ``cuda`` and a minor of PyTorch; each is "" for any."""
         for framework, rows in self._stack.builds.items():
             for row in rows:
                 is_torch = not torch or (framework == FRAMEWORK and f"{row.version}.".startswith(f"{torch}."))
@@ -225,7 +228,7 @@ class ExtensionWheels:
         return False
 
     def _runs_from(self, project: Project, name: str, version: str) -> bool:
-        """Whether an index has a wheel of ``version`` for the platform that goes with a build of the stack."""
+        """Whether an index has a wheel of ``version`` for the platform that runs with a build of the stack."""
         known = list(map(parsed_version, project.versions))
         wanted = parsed_version(version)
         files = project.files(known.index(wanted)) if wanted in known else ()
@@ -233,33 +236,33 @@ class ExtensionWheels:
         return has_wheel and self._stack.runs_beside_a_build(name, version)
 
     def _tags(self, wheel: str) -> list[str]:
-        """The Pythons of a wheel for the platform; none if it is for another."""
+        """The Python tags of a wheel for the platform; none if it is for another platform."""
         is_for_it = wheel.endswith(".whl") and self._ranks.fits_another_python(wheel)
         return wheel.split("-")[-3].split(".") if is_for_it else []
 
     def _facts_of(self, name: str, wheel: _Wheel) -> BuildFacts:
-        said = wheel.said
-        cuda = _cuda_for(said.cuda)
-        torch = f"=={said.torch}.*" if said.torch else f">={said.torch_min}" if said.torch_min else ""
-        if said.abi and self._platform is Platform.LINUX_64:
-            has_abi = said.abi == "TRUE"
+        label = wheel.label
+        cuda = _cuda_for(label.cuda)
+        torch = f"=={label.torch}.*" if label.torch else f">={label.torch_min}" if label.torch_min else ""
+        if label.abi and self._platform is Platform.LINUX_64:
+            has_abi = label.abi == "TRUE"
             bound = f">={_FIRST_WITH_ABI}" if has_abi else f"<{_ABI_CHANGED}"
-            if not (said.torch and SpecifierSet(bound).contains(said.torch)):
+            if not (label.torch and SpecifierSet(bound).contains(label.torch)):
                 torch = ",".join(filter(None, (torch, bound)))
-            if said.torch == _FIRST_WITH_ABI:
+            if label.torch == _FIRST_WITH_ABI:
                 cuda &= SpecifierSet(f">={_ITS_CUDA}" if has_abi else f"<{_ITS_CUDA}")
         requires = (Need(FRAMEWORKS[FRAMEWORK].wheels[0], (), torch, ""),) if torch else ()
         evidence = Evidence(EvidenceKind.FILE_NAME, without_secrets(wheel.page), "")
         exactly = SpecifierSet(f"=={wheel.version}")
-        built_with = said.cuda if "." in said.cuda else f"{said.cuda}.99"  # the newest of a major has all code
+        built_with = label.cuda if "." in label.cuda else f"{label.cuda}.99"  # the newest of a major has all code
         code = self._stack.code_of(name, wheel.version.partition("+")[0], built_with) if cuda else None
         return BuildFacts(name, exactly, cuda, requires, (), "", (evidence,), code=code, platforms=(self._platform,))
 
 
 def _cuda_for(cuda: str) -> SpecifierSet:
-    """The CUDA of a stack that a wheel runs with: a newer one of the same major has what it was built with.
+    """The CUDA versions that a wheel runs with: the one it was built with, or newer ones of the same major version.
 
-    Any where the wheel names none.
+    All if the wheel names none.
     """
     major, _, minor = cuda.partition(".")
     return SpecifierSet(f">={cuda},<{int(major) + 1}" if minor else f"=={major}.*" if major else "")
@@ -275,9 +278,9 @@ def _unread_text(name: str, reasons: Mapping[str, str]) -> str:
 
 
 def published_version(pin: Pin) -> str:
-    """The version under which the wheel of ``pin`` is published: in the search one without a label has one."""
+    """The version under which the wheel of ``pin`` is published, without a label made up for the search."""
     return version_of(pin.name, published_name(pin.files[0].url)) or pin.version
 
 
-def _kind_of(said: Labelled) -> tuple[str, str]:
-    return said.cuda.partition(".")[0], said.torch or said.torch_min
+def _kind_of(label: Labelled) -> tuple[str, str]:
+    return label.cuda.partition(".")[0], label.torch or label.torch_min

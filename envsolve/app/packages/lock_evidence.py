@@ -1,4 +1,4 @@
-"""What is known of the CUDA code in a lock, and where from: a lock records it, and status compares it with today."""
+"""What is known about the CUDA code in a lock, and its sources. A lock records it; status compares it with today."""
 
 from __future__ import annotations
 
@@ -19,33 +19,33 @@ from envsolve.resolve.closure.unknown_builds import is_unknown
 UNREAD_PLACES = "places_unread"
 """The key of ``evidence`` for places of data/sources that could not be read: ``flash-attn Astral GPU indexes``."""
 Origins = Mapping[str, str]
-"""An :class:`Origin` by the name of a package. Of what is inferred, from what follows it: ``inferred as in 1.0``."""
+"""The :class:`Origin` of the facts, by package. For inferred facts with the release: ``inferred as in 1.0``."""
 
 
 class Origin(StrEnum):
-    """Where the facts about a package come from: the keys of ``evidence`` in a lock, in their order there."""
+    """The origin of facts about a package: the keys of ``evidence`` in a lock, in that order."""
 
     MATRIX = "matrix"
     """Rows that envsolve ships, or those of --matrix."""
     READ_HERE = "read_here"
-    """Rows of ``envsolve matrix update``, on the machine that made the lock."""
+    """Rows from ``envsolve matrix update`` on the machine that made the lock."""
     WHEEL = "wheel"
     """The wheel itself, read for the lock."""
     INFERRED = "inferred"
-    """Another release, which it is taken to be like."""
+    """Another release, which is assumed to be alike."""
     UNREAD = "unread"
-    """Nothing, or not all of it: it has to do with CUDA and was not read."""
+    """Unknown or incomplete: the package involves CUDA and was not read."""
 
     @property
     def is_of_capabilities(self) -> bool:
-        """Whether it was seen that the code serves the GPUs that the lock is for."""
+        """Whether the code was seen to support the GPUs of the lock."""
         return self not in (Origin.INFERRED, Origin.UNREAD)
 
 
 def evidence_of(lock: Lock, solution: Solution | None, matrix: Matrix, read: Origins) -> Options:
-    """The names of the packages in ``lock`` with CUDA code by where the facts on them come from; nothing for the CPU.
+    """The names of the packages in ``lock`` with CUDA code, by the origin of the facts about them; none for the CPU.
 
-    ``read`` is what is known of those that ``matrix`` says nothing of.
+    ``read`` has the origins for packages that ``matrix`` does not know.
     """
     if solution is None or solution.toolkit is None:
         return ()
@@ -63,7 +63,7 @@ def evidence_of(lock: Lock, solution: Solution | None, matrix: Matrix, read: Ori
 
 
 def on_unread_places(evidence: Options) -> Iterator[Note]:
-    """What could not be read for a lock with this ``evidence``, and how to try again."""
+    """Notes on places that could not be read for a lock with this ``evidence``, and how to try again."""
     for entry in dict(evidence).get(UNREAD_PLACES, ()):
         name, _, titles = entry.partition(" ")
         text = f"{titles} could not be read when this was locked: wheels of {name} there were not considered"
@@ -71,7 +71,7 @@ def on_unread_places(evidence: Options) -> Iterator[Note]:
 
 
 def origins_in(evidence: Options) -> dict[str, str]:
-    """Where the facts about each package came from, as ``evidence`` of a lock says it."""
+    """The origin of the facts about each package, from the ``evidence`` of a lock."""
     known = tuple(Origin)
     entries = ((kind, it.partition(" ")) for kind, listed in evidence if kind in known for it in listed)
     return {name: f"{kind} {rest}".rstrip() for kind, (name, _, rest) in entries}
@@ -80,7 +80,7 @@ def origins_in(evidence: Options) -> dict[str, str]:
 def unverified(
     lock: Lock, known: Collection[str], capabilities: Collection[str], matrix: Matrix, platform: Platform
 ) -> Iterator[str]:
-    """The packages of ``lock`` whose code was not seen to run on GPUs of ``capabilities``, by name.
+    """The packages of ``lock`` whose code is not known to run on GPUs of ``capabilities``, by name.
 
     ``known`` are those that were read on this machine.
     """

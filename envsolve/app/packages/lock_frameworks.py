@@ -1,4 +1,4 @@
-"""The frameworks in a request for a lock: which packages are one, and what requirements say of CUDA and versions."""
+"""The frameworks in a request for a lock: which packages are frameworks, and which CUDA and versions are required."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from collections.abc import Set as AbstractSet
 from packaging.specifiers import SpecifierSet
 from packaging.version import Version
 
-from envsolve.app.packages.asked_packages import Given
 from envsolve.app.packages.lock_indexes import Places
+from envsolve.app.packages.requirements import Requirements
 from envsolve.app.request.targets import Target
 from envsolve.errors import Hint, Refused, UnsolvableError, UsageError
-from envsolve.frameworks import DEPENDENT_FRAMEWORKS, FRAMEWORK_OF_WHEEL, GPU_WHEEL_OF, DependentFramework
+from envsolve.frameworks import DEPENDENT_FRAMEWORKS, FRAMEWORK_OF_WHEEL, DependentFramework
 from envsolve.index.fitting import Interpreter
 from envsolve.index.requirement_file import place_of
 from envsolve.model.need import Markers, Need
@@ -22,7 +22,7 @@ from envsolve.model.note import Note
 from envsolve.model.package import Pin
 from envsolve.model.release import Source
 from envsolve.model.request import FrameworkRequest, Request
-from envsolve.model.solution import Problem, Solution
+from envsolve.model.solution import Problem
 from envsolve.resolve.closure.bounds import cuda_major_of
 
 _CUDA_EXTRA = re.compile(r"and-cuda|cuda(\d\d)?(?:-pip)?")
@@ -30,53 +30,52 @@ _CPU_LABEL = "+cpu"
 _PYTHONS = range(8, 20)
 
 
-def with_frameworks(target: Target, wanted: Given, where: Places) -> Target:
-    """``target`` with the frameworks among the requirements, and the wheels that its indexes can have.
+def with_frameworks(target: Target, wanted: Requirements, where: Places) -> Target:
+    """``target`` with the frameworks in the requirements, and with the sources that its indexes can have.
 
-    What constraints say of a framework counts for the stack, which is solved before the packages around it; an
-    override replaces the versions that are requested. Where
-    markers ask for a framework on some Pythons alone, the stack is for one of them. Raises UnsolvableError for a
-    dependent framework that has no wheel for the platform, or for the CPU.
+    Constraints on a framework apply to the stack, which is solved before the packages around it. An override replaces
+    the requested versions. If markers require a framework only on some Pythons, the stack is for one of these. Raises
+    UnsolvableError for a dependent framework without a wheel for the platform, or for the CPU.
     """
     python, holds = pythons_of_stack(wanted, {it.framework for it in target.request.frameworks}, target.problem)
     target = target.asking(python=python)
     request, problem = target.request, target.problem
     require_wheels_of_dependents(target, wanted, holds)
     replaced = {FRAMEWORK_OF_WHEEL.get(it.name) for it in wanted.overrides}
-    asked = {it.framework: ["" if it.framework in replaced else str(it.specifier)] for it in request.frameworks}
+    requested = {it.framework: ["" if it.framework in replaced else str(it.specifier)] for it in request.frameworks}
     cuda = request.cuda
     for need in _of_frameworks(wanted):
         if holds(need.marker):
-            asked.setdefault(FRAMEWORK_OF_WHEEL[need.name], []).append(need.specifier)
+            requested.setdefault(FRAMEWORK_OF_WHEEL[need.name], []).append(need.specifier)
             cuda = _with_extras(need, request, cuda)
     frameworks = tuple(
         FrameworkRequest(name, _all_of(specifiers) & constraint_on(wanted, name, problem))
-        for name, specifiers in sorted(asked.items())
+        for name, specifiers in sorted(requested.items())
     )
     sources = request.sources or _sources(request, where)
     return target._replace(request=request._replace(sources=sources)).asking(frameworks=frameworks, cuda=cuda)
 
 
 def pythons_of_stack(
-    wanted: Given, anyway: AbstractSet[str], problem: Problem
+    wanted: Requirements, anyway: AbstractSet[str], problem: Problem
 ) -> tuple[SpecifierSet | None, Callable[[str], bool]]:
-    """The Pythons that the stack of ``problem`` may be for, and whether a marker holds on any of them.
+    """The allowed Pythons of the stack of ``problem``, and a function that says whether a marker holds on any of them.
 
-    ``anyway`` are the frameworks that are requested beside ``wanted``, whatever the Python.
+    ``anyway`` are the frameworks that are requested for every Python in addition to ``wanted``.
     """
     python = _Pythons(problem).with_most(anyway, wanted)
     pythons = _Pythons(problem._replace(python=python))
     return python, lambda marker: bool(pythons.holding(marker))
 
 
-def left_out(wanted: Given, pins: Sequence[Pin], interpreter: Interpreter) -> Iterator[Note]:
-    """The frameworks that are requested on other Pythons alone and that a lock therefore has not."""
+def left_out(wanted: Requirements, pins: Sequence[Pin], interpreter: Interpreter) -> Iterator[Note]:
+    """Notes on frameworks that are requested only for other Pythons, so that the lock does not have them."""
     there = {FRAMEWORK_OF_WHEEL[pin.name] for pin in pins if pin.name in FRAMEWORK_OF_WHEEL}
     yield from left_out_of_stack(wanted, there, interpreter)
 
 
-def left_out_of_stack(wanted: Given, there: AbstractSet[str], interpreter: Interpreter) -> Iterator[Note]:
-    """The same where ``there`` are the frameworks of the stack."""
+def left_out_of_stack(wanted: Requirements, there: AbstractSet[str], interpreter: Interpreter) -> Iterator[Note]:
+    """The same notes if the stack has the frameworks ``there``."""
     markers = Markers(interpreter.marker_values())
     version = ".".join(map(str, interpreter.python[:2]))
     for need in _of_frameworks(wanted):
@@ -86,8 +85,8 @@ def left_out_of_stack(wanted: Given, there: AbstractSet[str], interpreter: Inter
         yield Note("left-out", text)
 
 
-def _of_frameworks(wanted: Given) -> Iterator[Need]:
-    """What is asked of frameworks by the names of their packages, each once."""
+def _of_frameworks(wanted: Requirements) -> Iterator[Need]:
+    """The requirements on frameworks by the names of their packages, each once."""
     yield from dict.fromkeys(need for need, _ in wanted.needs if need.name in FRAMEWORK_OF_WHEEL and not need.url)
 
 
@@ -96,8 +95,8 @@ def _all_of(specifiers: Iterable[str]) -> SpecifierSet:
 
 
 def _with_extras(need: Need, request: Request, cuda: SpecifierSet | None) -> SpecifierSet | None:
-    """``cuda`` with what a framework's extras, or its name, say of it. Raises UsageError if CPU is requested."""
-    for major in _cuda_asked_by(need):
+    """``cuda`` limited by the extras or the name of a framework's package. Raises UsageError if it is a CPU build."""
+    for major in _cuda_majors_in(need):
         cuda = with_major(cuda, major)
         if request.wants_cpu:
             message = f"{request.requester.setting('gpus', 'none')} requests the CPU and {need} CUDA: give one of them"
@@ -105,8 +104,8 @@ def _with_extras(need: Need, request: Request, cuda: SpecifierSet | None) -> Spe
     return cuda
 
 
-def _cuda_asked_by(need: Need) -> Iterator[str | None]:
-    """The CUDA majors in the extras of a framework and in its name; None for CUDA of any major."""
+def _cuda_majors_in(need: Need) -> Iterator[str | None]:
+    """The CUDA major versions in the extras and the name of a framework's package; None for any CUDA."""
     named = cuda_major_of(need.name)
     if named is not None:
         yield str(named)
@@ -117,10 +116,10 @@ def _cuda_asked_by(need: Need) -> Iterator[str | None]:
 
 
 class _Pythons:
-    """The minors of Python 3 that a request admits, and which of them markers hold for on its platform."""
+    """The minor versions of Python 3 that a request allows, and those for which a marker holds on its platform."""
 
     def __init__(self, problem: Problem) -> None:
-        self._asked = problem.python
+        self._requested = problem.python
         self._markers = {
             minor: Markers(
                 Interpreter(python_of(problem.python, Version(f"3.{minor}")), problem.platform).marker_values()
@@ -131,45 +130,45 @@ class _Pythons:
         self._known: dict[str, frozenset[int]] = {}
 
     def holding(self, marker: str) -> frozenset[int]:
-        """The minors that a marker holds for; all that there are for none."""
+        """The minor versions for which a marker holds; all without a marker."""
         if marker not in self._known:
             found = (minor for minor, markers in self._markers.items() if markers.holds(marker))
             self._known[marker] = frozenset(found) if marker else frozenset(_PYTHONS)
         return self._known[marker]
 
-    def with_most(self, anyway: AbstractSet[str], wanted: Given) -> SpecifierSet | None:
-        """The Pythons of the request on which the most frameworks are requested, all of them where that can be.
+    def with_most(self, anyway: AbstractSet[str], wanted: Requirements) -> SpecifierSet | None:
+        """The Pythons of the request for which the most frameworks are requested, if possible all.
 
-        ``anyway`` are the frameworks requested whatever the Python. Among several sets of as many frameworks it is the
-        one that the newest Python has.
+        ``anyway`` are the frameworks requested for every Python. Of several equally large sets of frameworks, the set
+        for the newest Python counts.
         """
-        asked: dict[int, set[str]] = {minor: set(anyway) for minor in self._markers}
+        requested: dict[int, set[str]] = {minor: set(anyway) for minor in self._markers}
         for need in _of_frameworks(wanted):
-            for minor in self.holding(need.marker) & asked.keys():
-                asked[minor].add(FRAMEWORK_OF_WHEEL[need.name])
-        if not asked:
-            return self._asked
-        best = max(sorted(asked, reverse=True), key=lambda minor: len(asked[minor]))
-        return self._only({minor for minor, names in asked.items() if names == asked[best]})
+            for minor in self.holding(need.marker) & requested.keys():
+                requested[minor].add(FRAMEWORK_OF_WHEEL[need.name])
+        if not requested:
+            return self._requested
+        best = max(sorted(requested, reverse=True), key=lambda minor: len(requested[minor]))
+        return self._only({minor for minor, names in requested.items() if names == requested[best]})
 
     def _only(self, minors: AbstractSet[int]) -> SpecifierSet | None:
-        """The Pythons of the request that are of ``minors``, as few clauses as say so."""
+        """The Pythons of the request limited to ``minors``, with as few clauses as possible."""
         first, last = min(minors), max(minors)
         others = self._markers.keys() - minors
         clauses = [f">=3.{first}"] if min(others, default=first) < first else []
         clauses += [f"<3.{last + 1}"] if max(others, default=last) > last else []
         clauses += [f"!=3.{it}.*" for it in sorted(others) if first < it < last]
-        return (self._asked or SpecifierSet()) & SpecifierSet(",".join(clauses)) if clauses else self._asked
+        return (self._requested or SpecifierSet()) & SpecifierSet(",".join(clauses)) if clauses else self._requested
 
 
 def holding_on(problems: Iterable[Problem]) -> Callable[[str], bool]:
-    """Whether a marker holds on any Python and platform of ``problems``."""
+    """A function that says whether a marker holds on any Python and platform of ``problems``."""
     pythons = [_Pythons(it) for it in problems]
     return lambda marker: any(it.holding(marker) for it in pythons)
 
 
-def constraint_on(wanted: Given, framework: str, problem: Problem) -> SpecifierSet:
-    """What constraint files say of the versions of a framework."""
+def constraint_on(wanted: Requirements, framework: str, problem: Problem) -> SpecifierSet:
+    """The constraints on a framework."""
     pythons = _Pythons(problem)
     return _all_of(
         need.specifier
@@ -178,26 +177,26 @@ def constraint_on(wanted: Given, framework: str, problem: Problem) -> SpecifierS
     )
 
 
-def asks_for_cuda(wanted: Given, problem: Problem) -> bool:
-    """Whether a requirement names CUDA, as ``tensorflow[and-cuda]`` does, or is for GPUs alone, as ``vllm`` is.
+def requires_cuda(wanted: Requirements, problem: Problem) -> bool:
+    """Whether a requirement names CUDA, as ``tensorflow[and-cuda]``, or is only for GPUs, as ``vllm``.
 
-    Then a GPU is wanted, there or not.
+    If so, the user wants a GPU even if this machine has none.
     """
     holds = holding_on([problem])
     needs = [need for need, _ in wanted.needs if holds(need.marker)]
     dependent = (it for it in map(dependent_of, needs) if it is not None)
     if any(problem.platform in it.platforms for it in dependent):
         return True
-    return any(True for it in needs if it.name in FRAMEWORK_OF_WHEEL for _ in _cuda_asked_by(it))
+    return any(True for it in needs if it.name in FRAMEWORK_OF_WHEEL for _ in _cuda_majors_in(it))
 
 
 def dependent_of(need: Need) -> DependentFramework | None:
-    """The dependent framework whose wheels for GPUs a requirement admits; none for an address or a CPU build."""
+    """The dependent framework whose GPU wheels a requirement allows; None for an address or a CPU build."""
     return None if need.url or _CPU_LABEL in need.specifier else DEPENDENT_FRAMEWORKS.get(need.name)
 
 
-def require_wheels_of_dependents(target: Target, wanted: Given, holds: Callable[[str], bool]) -> None:
-    """Raise UnsolvableError for a dependent framework that has no wheel for the platform, or for the CPU."""
+def require_wheels_of_dependents(target: Target, wanted: Requirements, holds: Callable[[str], bool]) -> None:
+    """Raise UnsolvableError for a dependent framework without a wheel for the platform, or for the CPU."""
     request, problem = target.request, target.problem
     for need, origin in wanted.needs:
         known = dependent_of(need) if holds(need.marker) else None
@@ -222,10 +221,10 @@ def require_wheels_of_dependents(target: Target, wanted: Given, holds: Callable[
         raise UnsolvableError("no-wheel", message, (cause,), tuple(hints), refused=refused)
 
 
-def depends_on_python(wanted: Given) -> bool:
-    """Whether markers ask for a framework by the Python, which the stack decides on: all of them count for it."""
-    asked = (need for need, _ in (*wanted.needs, *wanted.constraints) if need.name in FRAMEWORK_OF_WHEEL)
-    return any(_is_about_python(need.marker) for need in asked)
+def depends_on_python(wanted: Requirements) -> bool:
+    """Whether a framework is required by markers on the Python. If so, the Python depends on the stack."""
+    requested = (need for need, _ in (*wanted.needs, *wanted.constraints) if need.name in FRAMEWORK_OF_WHEEL)
+    return any(_is_about_python(need.marker) for need in requested)
 
 
 def _is_about_python(marker: str) -> bool:
@@ -233,12 +232,12 @@ def _is_about_python(marker: str) -> bool:
 
 
 def with_major(cuda: SpecifierSet | None, major: str | None) -> SpecifierSet | None:
-    """``cuda`` with one major alone; None leaves it as it is."""
+    """``cuda`` limited to one major version; unchanged for None."""
     return cuda if major is None else SpecifierSet(f"=={major}.*") & (cuda or SpecifierSet())
 
 
 def require_wheels(request: Request) -> None:
-    """Raise UsageError if a source is named that has no wheels."""
+    """Raise UsageError if a requested source has no wheels."""
     for source in request.sources:
         if not source.is_wheel:
             hint = Hint("to use conda packages, write an environment: --format environment")
@@ -247,45 +246,35 @@ def require_wheels(request: Request) -> None:
 
 
 def _sources(request: Request, where: Places) -> tuple[Source, ...]:
-    """An index that is named stands for all: PyTorch's own is then asked only where it has an address of its own."""
+    """The sources to use. A named index replaces all others; PyTorch's is used only if its address is set, too."""
     if where.is_plain or request.packages.pytorch_index_url is not None:
         return ()
     return (Source.PYPI,)
 
 
-def whole(solution: Solution) -> Solution:
-    """``solution`` with the framework's own package where it has one for the CPU alone."""
-    choices = (
-        choice._replace(release=release._replace(package=GPU_WHEEL_OF.get(release.package, release.package)))
-        for choice in solution.choices
-        for release in [choice.release]
-    )
-    return solution._replace(choices=tuple(choices))
+def python_of(requested: SpecifierSet | None, minor: Version | None) -> tuple[int, int, int]:
+    """The full Python version of a lock: the requested one, or else the first patch of the minor version.
 
-
-def python_of(asked: SpecifierSet | None, minor: Version | None) -> tuple[int, int, int]:
-    """The full version a lock is for: the one that is named, or the first of the minor, which every later one follows.
-
-    Without a stack to decide on the minor it is that of the Python that runs envsolve, where that is requested, else
-    the oldest that is; where nothing is requested, it is this Python itself. Raises UsageError if there is none.
+    If no stack decides the minor version, it is that of the Python that runs envsolve if it is allowed, or else the
+    oldest allowed one. Without a request it is the running Python itself. Raises UsageError if no version is allowed.
     """
     running = sys.version_info
     if minor is not None:
-        return minor.major, minor.minor, _first_patch(asked, minor.minor) or 0
-    if asked is None:
+        return minor.major, minor.minor, _first_patch(requested, minor.minor) or 0
+    if requested is None:
         return running[0], running[1], running[2]
     for number in (running[1], *_PYTHONS):
-        patch = _first_patch(asked, number)
+        patch = _first_patch(requested, number)
         if patch is not None:
             return 3, number, patch
-    raise UsageError("python-not-supported", f"no CPython 3 satisfies {asked}")
+    raise UsageError("python-not-supported", f"no CPython 3 satisfies {requested}")
 
 
-def _first_patch(asked: SpecifierSet | None, minor: int) -> int | None:
-    """The first patch of a minor that is requested: only at those that are named can a range begin or go on."""
-    if asked is None:
+def _first_patch(requested: SpecifierSet | None, minor: int) -> int | None:
+    """The first requested patch of a minor version. Only named patches and those after them need a check."""
+    if requested is None:
         return 0
-    named = {Version(clause.version.removesuffix(".*")).micro for clause in asked}
+    named = {Version(clause.version.removesuffix(".*")).micro for clause in requested}
     return next(
-        (it for it in sorted({0, *named, *(it + 1 for it in named)}) if asked.contains(f"3.{minor}.{it}")), None
+        (it for it in sorted({0, *named, *(it + 1 for it in named)}) if requested.contains(f"3.{minor}.{it}")), None
     )

@@ -1,6 +1,6 @@
-"""Which package indexes a lock asks: those that the request names, else those of uv's and pip's settings.
+"""The package indexes for a lock: those that the request names, or else those in the settings of uv and pip.
 
-An index that is named replaces the settings, so that the command in the head of a lock means the same elsewhere.
+A named index replaces the settings, so that the command recorded in a lock works the same elsewhere.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from pathlib import Path
 from threading import Lock
 from typing import TYPE_CHECKING, NamedTuple
 
-from envsolve.app.packages.asked_packages import Given, given
+from envsolve.app.packages.requirements import Requirements, read_requirements
 from envsolve.app.request.network import Network
 from envsolve.boundary.secrets import without_secrets
 from envsolve.errors import Hint, OutsideError, UsageError
@@ -44,10 +44,10 @@ _EARLY = 16
 
 
 class Places(NamedTuple):
-    """The indexes by address, in the order they are asked; ``default`` is the last of them.
+    """The addresses of the indexes in the order of queries; ``default`` is the last.
 
-    ``is_plain`` says that no one named the default; ``origin`` is the setting that does, "" if the request or a
-    file of requirements names it. ``mapped`` ties packages to an index of their own.
+    ``is_plain`` means that no one named the default. ``origin`` is the setting that names it, "" if the request or a
+    requirements file does. ``mapped`` ties packages to an index of their own.
     """
 
     extra: tuple[str, ...]
@@ -59,12 +59,12 @@ class Places(NamedTuple):
 
     @property
     def default_shown(self) -> str:
-        """The default as a lock names it, without credentials."""
+        """The default as a lock records it, without credentials."""
         return without_secrets(self.default).rstrip("/")
 
 
-class Lines:
-    """The connection to the indexes for one command: fetcher, cache, and the indexes that were asked."""
+class Connection:
+    """The connection of one command to the indexes: fetcher, cache and queried indexes."""
 
     def __init__(
         self,
@@ -76,8 +76,8 @@ class Lines:
         build_constraints: tuple[str, ...] = (),
     ) -> None:
         self._store: Store | None = None if network.no_cache else store_at(network.cache_directory, environ)
-        self._fetcher = _Nobody() if network.offline else _WhenNeeded(settings)
-        shelf = _Nothing() if self._store is None else self._store
+        self._fetcher = _OfflineFetcher() if network.offline else _LazyFetcher(settings)
+        shelf = _NoCache() if self._store is None else self._store
         trust = Trust(offline=network.offline, refresh=network.refresh)
         self._early = Workers(_EARLY)
         self._is_closed = False
@@ -87,17 +87,17 @@ class Lines:
         self._of_direct = WithFolders(self._fetcher), shelf, environ, trust.offline, self._environments
 
     def have_pages(self, names: Sequence[str], where: Places) -> None:
-        """Have the pages of ``names`` fetched while the stack is solved, as far as they are not at hand.
+        """Fetch the pages of ``names`` while the stack is solved, unless they are cached.
 
-        Of PyTorch's packages no one knows yet which index they are from, unless there is only one.
+        The index of PyTorch's packages is not known yet, so these are left out unless a single index is named.
         """
         indexes = Indexes((*where.extra, where.default), self.pool, where.mapped)
         known = [name for name in names if not (where.is_plain and name in OWN_INDEX)]
-        asked = [name for name in known if not indexes.at_hand(name)[0]]
-        if asked and not all(it.startswith("file:") for it in (*where.extra, where.default)):
+        missing = [name for name in known if not indexes.at_hand(name)[0]]
+        if missing and not all(it.startswith("file:") for it in (*where.extra, where.default)):
             self._fetcher.prepare()
-        for name in asked:
-            self._early.submit(partial(_ask, indexes, name))
+        for name in missing:
+            self._early.submit(partial(_fetch_page, indexes, name))
 
     @cached_property
     def direct(self) -> DirectReader:
@@ -109,7 +109,7 @@ class Lines:
 
     @cached_property
     def wheels(self) -> WheelReader:
-        """Reads what wheels hold."""
+        """Reads the contents of wheels."""
         from envsolve.app.packages.wheel_facts import WheelReader
 
         fetcher, shelf, _, offline, _ = self._of_direct
@@ -129,7 +129,7 @@ class Lines:
         return Observations(reader, fetcher, shelf, offline=offline, largest=largest, progress=progress)
 
     def close(self) -> None:
-        """End all connections; once."""
+        """Close all connections; only the first call has an effect."""
         if self._is_closed:
             return
         self._is_closed = True
@@ -140,18 +140,18 @@ class Lines:
 
     @property
     def notes(self) -> tuple[Note, ...]:
-        """What the user should know of settings and cache."""
+        """Notes on settings and the cache."""
         failure = None if self._store is None else self._store.failure
         settings = (Note("setting-not-used", text) for text in self._fetcher.notes)
         return (*settings, *([] if failure is None else [Note("cache-not-used", failure)]))
 
 
-def _ask(indexes: Indexes, name: str) -> None:
+def _fetch_page(indexes: Indexes, name: str) -> None:
     indexes.project(name)
 
 
-class _WhenNeeded:
-    """The fetcher, made when someone has to be asked: a lock from the cache loads no HTTP library."""
+class _LazyFetcher:
+    """A fetcher that is created for the first request: a lock from the cache does not import the HTTP library."""
 
     def __init__(self, settings: IndexSettings) -> None:
         self._settings = settings
@@ -164,14 +164,14 @@ class _WhenNeeded:
         return self._fetcher().fetch(url, headers, limit=limit)
 
     def prepare(self) -> None:
-        """Load the HTTP library here and now, for threads that are to ask at once.
+        """Import the HTTP library in this thread, for threads that send requests right away.
 
-        A thread that loads it while this one loads the solver gets to its first request 10 ms later (measured).
+        If another thread imports it while this one imports the solver, its first request is 10 ms later (measured).
         """
         self._fetcher()
 
     def close(self) -> None:
-        """End all connections, those included that a thread is about to make."""
+        """Close all connections, including those that a thread is about to open."""
         with self._making:
             self._is_closed = True
         if self._made is not None:
@@ -179,7 +179,7 @@ class _WhenNeeded:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """Which settings could not be used."""
+        """The settings that could not be used."""
         return () if self._made is None else tuple(self._made.notes)
 
     def _fetcher(self) -> HttpFetcher:
@@ -201,24 +201,24 @@ class _WhenNeeded:
 
 
 def settings_of(environ: Mapping[str, str]) -> IndexSettings:
-    """What is configured for this user here. Raises UsageError."""
+    """The user's configuration on this machine. Raises UsageError."""
     home = environ.get("HOME") or environ.get("USERPROFILE")
     return read_settings(environ, Path(home) if home else None, Path.cwd(), prefix=Path(sys.prefix))
 
 
-def places(request: Request, given: Given, settings: IndexSettings) -> Places:
+def places(request: Request, requirements: Requirements, settings: IndexSettings) -> Places:
     """The indexes of ``request``. Those on the command line come before those in files.
 
-    Raises UsageError if what it names is no address, or a folder that is not there.
+    Raises UsageError if an address is invalid or a folder does not exist.
     """
     for key, url in (("index-url", request.index_url), *(("extra-index-urls", it) for it in request.extra_index_urls)):
         if url is not None:
             _require_place(url, request.requester.name_of(key))
-    named = request.index_url or given.index_url
+    named = request.index_url or requirements.index_url
     if named is not None:
         settings = IndexSettings()
     named = named or settings.index_url
-    extra = (*request.extra_index_urls, *given.extra_index_urls, *settings.extra_index_urls)
+    extra = (*request.extra_index_urls, *requirements.extra_index_urls, *settings.extra_index_urls)
     unread = settings.find_links and f"find-links in {settings.find_links_origin} is ignored"
     default = named or default_index()
     if settings.index_url and default.startswith("file:"):
@@ -234,9 +234,9 @@ def places(request: Request, given: Given, settings: IndexSettings) -> Places:
 
 
 def _require_place(url: str, named_by: str) -> None:
-    """Raise UsageError if ``url`` is no address of an index, or that of a folder which is not there.
+    """Raise UsageError if ``url`` is invalid, or a folder that does not exist.
 
-    A page that a folder lacks is only a package that the index does not have.
+    A page that is missing in a folder only means that the index does not have that package.
     """
     if not url.startswith("file:"):
         address_of(url)
@@ -246,7 +246,7 @@ def _require_place(url: str, named_by: str) -> None:
 
 
 def name_index(error: OutsideError, request: Request, where: Places | None) -> None:
-    """Have ``error`` of a server of ``where`` say who named that index, and how another is named in ``request``."""
+    """Add to an ``error`` of an index which setting names it, and how to name another one in ``request``."""
     from envsolve.index.failures import ANOTHER_INDEX
 
     of_pytorch = (request.packages.pytorch_index_url or PYTORCH_INDEX).rstrip("/")
@@ -266,8 +266,8 @@ def _lies_below(address: str, index: str) -> bool:
     return address.startswith(f"{folder.rstrip('/')}/")
 
 
-class _Nothing:
-    """A cache that holds nothing and keeps nothing."""
+class _NoCache:
+    """A cache that stores nothing."""
 
     def read(self, bucket: str, key: str) -> bytes | None:
         return None
@@ -276,46 +276,46 @@ class _Nothing:
         return None
 
 
-class _Nobody:
-    """A fetcher that is never asked: offline, what is not kept is an error before."""
+class _OfflineFetcher:
+    """A fetcher for --offline, which raises an error for everything that is not cached."""
 
     notes: tuple[str, ...] = ()
 
     def prepare(self) -> None:
-        """There is no one to ask."""
+        """Nothing to prepare."""
 
     def close(self) -> None:
-        """There is nothing to end."""
+        """Nothing to close."""
 
     def fetch(self, url: str, headers: Mapping[str, str] | None = None, *, limit: int = PAGE_LIMIT) -> Response:
         raise OutsideError("offline", f"{without_secrets(url)} is not cached, and --offline is set")
 
 
 class Start(NamedTuple):
-    """What a request asks of which indexes, and the connection to them."""
+    """The requirements of a request, its indexes, and the connection to them."""
 
-    wanted: Given
+    wanted: Requirements
     where: Places
-    lines: Lines
+    connection: Connection
 
 
 @contextmanager
 def start(request: Request, network: Network, environ: Mapping[str, str]) -> Iterator[Start]:
-    """Read what the packages of ``request`` ask for, and ask for their pages; its frameworks do not count yet.
+    """Read the requirements of ``request`` and start to fetch their pages. Its frameworks do not count yet.
 
-    The connection ends with it, and an error of the default index says that it is the one. Raises UsageError if a
+    Closes the connection at the end. An error of the default index says who named that index. Raises UsageError if a
     file or a setting cannot be read.
     """
-    wanted = given(request.packages)
+    wanted = read_requirements(request.packages)
     settings = settings_of(environ)
     where = places(request, wanted, settings)
     builds, constraints = request.packages.allow_builds, wanted.build_constraints
-    lines = Lines(network, settings, environ, builds=builds, build_constraints=constraints)
+    connection = Connection(network, settings, environ, builds=builds, build_constraints=constraints)
     try:
-        lines.have_pages(list(dict.fromkeys(need.name for need, _ in wanted.needs if not need.url)), where)
-        yield Start(wanted, where, lines)
+        connection.have_pages(list(dict.fromkeys(need.name for need, _ in wanted.needs if not need.url)), where)
+        yield Start(wanted, where, connection)
     except OutsideError as error:
         name_index(error, request, where)
         raise
     finally:
-        lines.close()
+        connection.close()

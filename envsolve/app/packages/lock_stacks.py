@@ -1,4 +1,4 @@
-"""The stack of a Python lock: which frameworks are in it, their builds, and what packages have to suit."""
+"""The stack of a Python lock: its frameworks and builds, and what packages must fit."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from typing import NamedTuple
 
 from packaging.specifiers import SpecifierSet
 
-from envsolve.app.packages.asked_packages import Given
-from envsolve.app.packages.lock_frameworks import asks_for_cuda, constraint_on, python_of
+from envsolve.app.packages.lock_frameworks import constraint_on, python_of, requires_cuda
+from envsolve.app.packages.requirements import Requirements
 from envsolve.app.request.targets import Target, glibc_of
 from envsolve.frameworks import FRAMEWORK_OF_WHEEL
 from envsolve.index.fitting import Interpreter
@@ -21,7 +21,7 @@ from envsolve.resolve.solver import Solver
 
 
 class Attempt(NamedTuple):
-    """One stack, or none if no framework is involved, and the problem it solves."""
+    """A stack, or None without frameworks, and the problem that it solves."""
 
     request: Request
     problem: Problem
@@ -29,7 +29,7 @@ class Attempt(NamedTuple):
 
     @property
     def interpreter(self) -> Interpreter:
-        """The Python and the system that the packages have to suit."""
+        """The Python and the system that packages must fit."""
         return interpreter_of(self.problem, self.solution)
 
     @property
@@ -39,21 +39,21 @@ class Attempt(NamedTuple):
 
 
 def interpreter_of(problem: Problem, solution: Solution | None) -> Interpreter:
-    """The Python and the system that the packages around a stack, if there is one, have to suit."""
+    """The Python and the system that packages around a stack, if there is one, must fit."""
     python = python_of(problem.python, None if solution is None else solution.python)
     return Interpreter(python, problem.platform, glibc_of(problem))
 
 
-def problem_of(target: Target, wanted: Given) -> Problem:
-    """The problem of ``target``; that of an unknown GPU where none was found and a requirement is for CUDA alone."""
+def problem_of(target: Target, wanted: Requirements) -> Problem:
+    """The problem of ``target``. If no GPU was found but a requirement needs CUDA, a problem with an unknown GPU."""
     problem = target.problem
-    if problem.cpu and target.fell_to_cpu and asks_for_cuda(wanted, problem):
+    if problem.cpu and target.fell_to_cpu and requires_cuda(wanted, problem):
         return problem._replace(cpu=False, machines=problem.machines[:1])
     return problem
 
 
 def attempt_of(builds: Mapping[str, Release], request: Request, problem: Problem, solver: Solver) -> Attempt | None:
-    """The stack of ``builds``, each by its framework, with the facts behind it; None if they do not go together."""
+    """The stack with ``builds`` by framework, with the facts behind it; None if they do not fit together."""
     frameworks = tuple(it for it in problem.frameworks if it.framework in builds)
     request, problem = request._replace(frameworks=frameworks), problem._replace(frameworks=frameworks)
     if not frameworks:
@@ -63,27 +63,27 @@ def attempt_of(builds: Mapping[str, Release], request: Request, problem: Problem
 
 
 def for_python(attempted: Problem, python: str) -> Problem:
-    """The problem for one minor of Python."""
+    """The problem for one minor version of Python."""
     return attempted._replace(python=SpecifierSet(f"=={python}.*") & (attempted.python or SpecifierSet()))
 
 
 def joined_among(pins: Iterable[Pin], problem: Problem) -> list[str]:
-    """The frameworks among ``pins`` that are not in ``problem``: they came in as dependencies, for whatever GPU.
+    """The frameworks in ``pins`` that are not in ``problem``: dependencies that may be for any GPU.
 
-    What only another framework requires is not one of them: TensorFlow 2.12 uses JAX on the CPU.
+    Without those that only another framework requires: TensorFlow 2.12 uses JAX on the CPU.
     """
     known = {it.framework for it in problem.frameworks}
     new = (pin for pin in pins if pin.name in FRAMEWORK_OF_WHEEL and not FRAMEWORK_OF_WHEEL.keys() >= set(pin.via))
     return [it for it in dict.fromkeys(FRAMEWORK_OF_WHEEL[pin.name] for pin in new) if it not in known]
 
 
-def with_joined(problem: Problem, wanted: Given, joined: Sequence[str]) -> Problem:
-    """``problem`` with further frameworks, bounded by what constraint files say of them."""
+def with_joined(problem: Problem, wanted: Requirements, joined: Sequence[str]) -> Problem:
+    """``problem`` with additional frameworks, limited by the constraints on them."""
     added = [FrameworkRequest(it, constraint_on(wanted, it, problem)) for it in joined]
     return problem._replace(frameworks=tuple(sorted((*problem.frameworks, *added), key=lambda it: it.framework)))
 
 
 def stays(packages: Packages, name: str) -> bool:
-    """Whether the pin of a package in an existing lock is kept; ``-P`` may name a framework as ``-f`` does."""
+    """Whether the pin of a package in an existing lock stays; ``-P`` may name a framework like ``-f`` does."""
     names = {normalized(it) for it in packages.upgraded}
     return not packages.upgrade and not names & {name, FRAMEWORK_OF_WHEEL.get(name, name)}

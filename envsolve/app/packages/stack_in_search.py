@@ -1,8 +1,8 @@
-"""How builds of frameworks stand in the search for a Python lock: what they require, and what packages require of them.
+"""Builds of frameworks in the search for a Python lock: what they require, and what packages require of them.
 
-Each framework is a virtual project whose versions are its builds, and the majors of CUDA are another. What a wheel can
-stand beside is then a requirement like any other: on a build with the CUDA that it loads, with code for the GPUs, or on
-one that was compiled for the same framework.
+Each framework is a virtual project whose versions are its builds, and the major versions of CUDA are another. So the
+builds that a wheel can run with are a requirement like any other: a build with the CUDA that the wheel loads, with code
+for the GPUs, or compiled for the same framework.
 """
 
 from __future__ import annotations
@@ -32,10 +32,10 @@ from envsolve.resolve.solver import Solver
 
 
 class StackInSearch:
-    """The builds of each framework of ``problem``, which run on its machines, among the packages of a search.
+    """The builds of each framework of ``problem`` that run on its machines, among the packages of a search.
 
-    With ``in_part`` packages will do that lose something with the CUDA of a build; ``met_what_runs_in_part`` says that
-    there was one. ``rivals`` are packages that require what the stack has under another name.
+    ``in_part`` allows builds that lose features with a CUDA; ``met_what_runs_in_part`` says whether there was one.
+    ``rivals`` are packages that require another name for something in the stack.
     """
 
     def __init__(
@@ -56,7 +56,7 @@ class StackInSearch:
 
     @cached_property
     def virtual(self) -> tuple[Virtual, ...]:
-        """The builds of each framework, and the majors of CUDA that they are for."""
+        """The builds of each framework, and their CUDA major versions."""
         rows = (
             Virtual(framework_identifier(name), tuple(tuple(self._needs_of(row)) for row in rows))
             for name, rows in self._builds.items()
@@ -86,14 +86,14 @@ class StackInSearch:
                 yield among(framework_identifier(framework), fit)
 
     def _go_together(self, row: Release, other: Release) -> bool:
-        """Whether two builds admit one CUDA toolkit that the machines can have, and one cuDNN."""
+        """Whether two builds allow a common CUDA toolkit that the machines can have, and a common cuDNN."""
         return all(
             one is None or another is None or not one.isdisjoint(another)
             for one, another in zip(self._shared_by(row), self._shared_by(other), strict=True)
         )
 
     def _shared_by(self, row: Release) -> tuple[frozenset[int] | None, ...]:
-        """What of CUDA a build admits that all frameworks share: toolkits, cuDNNs, owners; None for any."""
+        """The toolkits, cuDNNs and owners that a build allows and all frameworks must share; None for any."""
         if row.label not in self._shared:
             found: dict[str, frozenset[int]] = {}
             for requirement in self._provider.rules.of_release(row) if row.cuda is not None else ():
@@ -112,11 +112,11 @@ class StackInSearch:
 
     @property
     def builds(self) -> Mapping[str, tuple[Release, ...]]:
-        """The builds of each framework, the best one last."""
+        """The builds of each framework, the best last."""
         return self._builds
 
     def judged(self, name: str, version: str, needs: tuple[Need, ...]) -> tuple[Need, ...]:
-        """What a wheel requires of the frameworks and of CUDA beside what its metadata say."""
+        """What a wheel requires of frameworks and CUDA, in addition to its metadata."""
         framework = self.framework_of.get(name)
         if framework is not None:
             alike = (
@@ -131,13 +131,13 @@ class StackInSearch:
 
     @cached_property
     def framework_of(self) -> Mapping[str, str]:
-        """The framework that a package is a build of."""
+        """The framework that each package is a build of."""
         return {row.package: framework for framework, rows in self._builds.items() for row in rows}
 
     def _of_builds(self, name: str, version: str) -> Iterator[Need]:
-        """What builds of a package require of frameworks: the CUDA that they load, and GPUs that they have code for.
+        """The frameworks that builds of a package require: with the CUDA that they load, on supported GPUs.
 
-        Those in PyTorch's own index are for the CUDA of its PyTorch.
+        Builds on PyTorch's own index are for the CUDA of their PyTorch.
         """
         known = [it for it in self._facts_of(name) if it.covers(version)]
         self.met_what_runs_in_part |= any(it.loss and it.need_cuda for it in known)
@@ -153,18 +153,18 @@ class StackInSearch:
                 yield number
 
     def _suit(self, facts: BuildFacts, cuda: CudaVersion | None) -> bool:
-        """Whether builds with ``facts`` run beside a framework for ``cuda``, None if it is for the CPU."""
+        """Whether builds with ``facts`` run with a framework for ``cuda``; None is for the CPU."""
         if facts.without_code_for(self._problem.gpus, cuda, self._drivers.compile) is not None:
             return False
         return cuda is None or (facts.go_with(cuda) and facts.run_with(self._drivers.run or cuda.major))
 
     def runs_beside_a_build(self, name: str, version: str) -> bool:
-        """Whether a version of a package goes with a build of each framework, as far as is known."""
+        """Whether a version of a package fits a build of each framework, as far as known."""
         counting = [it for it in self._facts_of(name) if it.covers(version)]
         return all(list(self._that_go_with(it, name, rows)) for it in counting for rows in self._builds.values())
 
     def code_of(self, name: str, version: str, cuda: str) -> DeviceCode | None:
-        """What builds of a version with ``cuda`` are compiled for, whoever made them; None if that is not known."""
+        """The GPUs that builds of a version with ``cuda`` are compiled for, whoever publishes them; None if unknown."""
         known = (it for it in self._facts_of(name) if it.code is not None and it.covers(version))
         return next((it.code for it in known if it.with_cuda is None or it.with_cuda.contains(cuda)), None)
 
@@ -191,13 +191,13 @@ class StackInSearch:
                 yield among(identifier, set(range(len(rows))) - bound)
 
     def _of_dependency(self, name: str, version: str) -> Iterator[Need]:
-        """The CUDA of a framework that only came in as a dependency: it will be a part of the stack."""
+        """The CUDA of a framework that is only a dependency, but will be a part of the stack."""
         if self._majors and (built_for := cuda_majors_of(self._matrix, name, version, self._problem.platform)):
             yield among(CUDA, (number for number, major in enumerate(self._majors) if major in built_for))
 
     @cached_property
     def _constraints(self) -> Mapping[str, Mapping[str, list[tuple[int, Need]]]]:
-        """The packages that builds of each framework break with in other versions, each with the number of a build."""
+        """The packages that limit the builds of each framework, with the index of the build and the requirement."""
         found: dict[str, dict[str, list[tuple[int, Need]]]] = {framework: {} for framework in self._builds}
         for framework, rows in self._builds.items():
             for number, row in enumerate(rows):

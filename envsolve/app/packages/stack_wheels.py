@@ -1,6 +1,6 @@
-"""What a stack asks of package indexes: its own wheels, the index that each is from, and the limits around them.
+"""What a stack needs from package indexes: its wheels, the index of each, and the limits on other packages.
 
-The same for a lock of wheels alone and for wheels beside conda packages.
+Locks of only wheels and wheels next to conda packages both use this.
 """
 
 from __future__ import annotations
@@ -10,8 +10,8 @@ from functools import partial
 
 from packaging.version import Version
 
-from envsolve.app.packages.asked_packages import Given
-from envsolve.app.packages.lock_indexes import Lines, Places
+from envsolve.app.packages.lock_indexes import Connection, Places
+from envsolve.app.packages.requirements import Requirements
 from envsolve.boundary.secrets import without_secrets
 from envsolve.errors import Hint, UnsolvableError
 from envsolve.frameworks import BUILT_WITH, FRAMEWORK_OF_WHEEL, OWN_INDEX, rivals_of
@@ -40,22 +40,22 @@ _SOURCE = (".tar.gz", ".zip")
 
 
 def needs_of(solution: Solution) -> Iterator[tuple[Need, str]]:
-    """The wheels of a stack, each build exactly."""
+    """The wheels of a stack, each pinned to its build."""
     for choice in solution.choices:
         release = choice.release
         if release.source.is_wheel:
             extras = tuple(sorted(release.extras))
-            exactly = f"==={release.full_version}"  # another local version would be another build, for the CPU perhaps
+            exactly = f"==={release.full_version}"  # another local version would be another build, maybe for the CPU
             yield Need(release.package, extras, exactly, ""), THE_STACK
 
 
 def is_lockable(release: Release) -> bool:
-    """Whether an index has the wheel under a version of its own, which alone a lock with hashes can ask for."""
+    """Whether an index has the wheel under a version of its own. A lock with hashes can only require such wheels."""
     return find_links_of(release) is None and not needs_direct_url(release)
 
 
 def index_of(release: Release, packages: Packages) -> str | None:
-    """PyTorch's own index with the folder of the build; None for a wheel of the default index.
+    """The folder of PyTorch's own index that has the build; None for a wheel of the default index.
 
     Raises UnsolvableError if no index has the wheel.
     """
@@ -73,30 +73,30 @@ def index_of(release: Release, packages: Packages) -> str | None:
 
 def indexes_for(
     solution: Solution | None,
-    wanted: Given,
+    wanted: Requirements,
     packages: Packages,
     where: Places,
-    lines: Lines,
+    connection: Connection,
     more: More | None = None,
 ) -> Indexes:
-    """The indexes of a request, and PyTorch's own for its packages where the stack is from there.
+    """The indexes of a request, and PyTorch's own index for its packages if the stack comes from there.
 
-    ``more`` are versions that these may lack. Raises UnsolvableError if no index has a wheel of the stack.
+    ``more`` are versions that the indexes may lack. Raises UnsolvableError if no index has a wheel of the stack.
     """
     mapped = dict(where.mapped)
     for choice in () if solution is None else solution.choices:
         index = index_of(choice.release, packages)
         if index is not None:
             mapped |= {name: index for name, framework in OWN_INDEX.items() if framework == choice.release.framework}
-    return Indexes((*where.extra, where.default), lines.pool, mapped, wanted.by_name, more)
+    return Indexes((*where.extra, where.default), connection.pool, mapped, wanted.by_name, more)
 
 
 def files_for(
-    wanted: Given, interpreter: Interpreter, packages: Packages, sources: Sources, more: Iterable[str] = ()
+    wanted: Requirements, interpreter: Interpreter, packages: Packages, sources: Sources, more: Iterable[str] = ()
 ) -> Wanted:
-    """What files have to suit for what is ``wanted`` on a target, where ``sources`` may be taken as well.
+    """The conditions for files of ``wanted`` packages on a target. ``sources`` are the allowed source distributions.
 
-    ``more`` are the packages of which there are wheels beside the indexes, so that none is to be built.
+    ``more`` are the packages with wheels outside of the indexes, so that they are not built.
     """
     return Wanted(
         interpreter,
@@ -112,7 +112,7 @@ def files_for(
 
 def question_around(
     solution: Solution | None,
-    wanted: Given,
+    wanted: Requirements,
     interpreter: Interpreter,
     packages: Packages,
     matrix: Matrix,
@@ -122,10 +122,10 @@ def question_around(
     rivals: Rivals | None = None,
     more: Iterable[str] = (),
 ) -> Question:
-    """What is searched for: a stack, if there is one, with all that is ``wanted``, within ``limits``.
+    """The question for the search: a stack, if there is one, with all ``wanted`` packages, within ``limits``.
 
-    It has no pinned and no installed packages: the caller adds them. ``rivals`` hears which requirements a
-    package of another name meets. ``more`` is as in :func:`files_for`.
+    The caller adds pinned and installed packages. ``rivals`` collects the requirements that a package of another name
+    meets. ``more`` is as in :func:`files_for`.
     """
     releases = () if solution is None else tuple(it.release for it in solution.choices)
     places = () if solution is None or solution.toolkit is None else places_of(matrix)
@@ -143,10 +143,10 @@ def question_around(
 
 
 def strangers(solution: Solution | None, pins: Iterable[Pin], packages: Packages) -> Iterator[tuple[Release, Pin]]:
-    """What was built for another PyTorch than that of the stack, with which it is to be: each after that PyTorch.
+    """Packages built for another PyTorch than that of the stack, each after the PyTorch that it must work with.
 
-    A folder of PyTorch's index, or of its mirror, that lacks a companion leaves it to the other indexes, whose one
-    build is for the CUDA of their own torch. One that says it is for the CUDA of the stack is right wherever it is.
+    If a folder of PyTorch's index or of its mirror lacks a companion, other indexes are used, whose only build is for
+    the CUDA of their own torch. A build that names the CUDA of the stack is accepted from any index.
     """
     pins = tuple(pins)
     for release in () if solution is None else (it.release for it in solution.choices):
@@ -161,9 +161,9 @@ def strangers(solution: Solution | None, pins: Iterable[Pin], packages: Packages
 
 
 def bounds_of(solution: Solution, matrix: Matrix, present: Collection[str] = (), *, in_part: bool = False) -> Bounds:
-    """What a stack demands of packages around it. A module that is ``present`` under two names is no clash.
+    """The bounds that a stack sets on other packages. A module ``present`` under two names is not a conflict.
 
-    With ``in_part`` builds will do that lose something with the CUDA of the stack.
+    ``in_part`` allows builds that lose features with the CUDA of the stack.
     """
     cudnn = () if solution.problem.cpu else matrix.cudnn
     rivals = {
@@ -187,9 +187,10 @@ def _facts_of(matrix: Matrix, platform: Platform, in_part: bool, name: str) -> t
 
 
 def cuda_majors_of(matrix: Matrix, package: str, version: str, platform: Platform) -> set[int]:
-    """The majors of CUDA that the wheels of a version of a framework are for, as the default index has them.
+    """The CUDA major versions of the wheels of a framework version on the default index.
 
-    Empty where ``package`` is no framework, where an extra decides, or where the matrix has none or one for the CPU.
+    Empty if ``package`` is not a framework, if an extra decides, or if the matrix has no such version or one for the
+    CPU.
     """
     if package not in FRAMEWORK_OF_WHEEL:
         return set()
@@ -202,12 +203,12 @@ def cuda_majors_of(matrix: Matrix, package: str, version: str, platform: Platfor
 
 
 def places_of(matrix: Matrix) -> tuple[Virtual, ...]:
-    """The folders and libraries that one package at a time may have, as projects whose candidates those are."""
+    """The folders and libraries that only one package may have, as projects with those packages as candidates."""
     return tuple(Virtual(it.name, ((),) * len(it.packages)) for it in matrix.places)
 
 
 Rivals = dict[tuple[str, str], tuple[str, str]]
-"""By name and version of a package, what it requires, and under which name the stack has it."""
+"""By name and version of a package: the name that it requires, and the name of the package in the stack."""
 
 
 def required_by_builds(
@@ -217,11 +218,11 @@ def required_by_builds(
     builds: Mapping[str, str],
     rivals: Rivals | None = None,
 ) -> Judge:
-    """What wheels require in truth: what their metadata say, what is known of their builds, and ``places``.
+    """A function that returns what a wheel really requires: its metadata, facts about its builds, and ``places``.
 
-    ``builds`` are the packages that frameworks are installed by, with the framework of each. One that is alone in that
-    stands for its rivals too, which install the same module: so onnxruntime-gpu does for what requires onnxruntime,
-    and ``rivals`` hears of it.
+    ``builds`` are the packages that frameworks are installed by, with the framework of each. If one package alone is a
+    framework, it replaces its rivals, which install the same module: onnxruntime-gpu meets requirements on onnxruntime.
+    ``rivals`` collects these cases.
     """
     names = {it.name for it in places}
     rows = (it for it in matrix.places if it.name in names)
@@ -245,14 +246,14 @@ def required_by_builds(
 def facts_beside(
     name: str, version: str, frameworks: Collection[str], platform: Platform, matrix: Matrix
 ) -> Iterator[BuildFacts]:
-    """What is known of the builds of one version of a package, beside ``frameworks``."""
+    """The facts about builds of one version of a package that apply next to ``frameworks``."""
     for facts in matrix.build_facts(name, platform):
         if facts.covers(version) and (not facts.beside or facts.beside in frameworks):
             yield facts
 
 
 def _instead_of_rivals(builds: Mapping[str, str]) -> Iterator[tuple[str, str]]:
-    """What each rival of a framework is met by, where one package alone may be that framework."""
+    """Each rival of a framework and the package that replaces it, if that package alone is the framework."""
     for framework in set(builds.values()):
         own = [package for package, it in builds.items() if it == framework]
         if len(own) == 1:
@@ -260,16 +261,16 @@ def _instead_of_rivals(builds: Mapping[str, str]) -> Iterator[tuple[str, str]]:
 
 
 def runs_in_part(pins: Iterable[Pin], solution: Solution, matrix: Matrix) -> Iterator[Note]:
-    """What of ``pins`` loses something with the CUDA of the stack."""
+    """Notes on those of ``pins`` that lose features with the CUDA of the stack."""
     bounds = bounds_of(solution, matrix)
     for pin in pins:
         yield from (Note("runs-in-part", text) for text in bounds.lost(pin.name, pin.version))
 
 
 class Limits:
-    """The limits of a package: those of the stack, then those in the user's constraint files."""
+    """The limits on a package: those of the stack, then those in the user's constraint files."""
 
-    def __init__(self, bounds: Bounds | None, wanted: Given) -> None:
+    def __init__(self, bounds: Bounds | None, wanted: Requirements) -> None:
         self._bounds = bounds
         self._constraints: dict[str, list[Limit]] = {}
         for need, origin in wanted.constraints:
@@ -285,14 +286,19 @@ class Limits:
 
 
 def limits_around(
-    solution: Solution | None, wanted: Given, matrix: Matrix, present: Collection[str] = (), *, in_part: bool = False
+    solution: Solution | None,
+    wanted: Requirements,
+    matrix: Matrix,
+    present: Collection[str] = (),
+    *,
+    in_part: bool = False,
 ) -> Limits:
     """The limits around a stack, if there is one; see :func:`bounds_of`."""
     return Limits(None if solution is None else bounds_of(solution, matrix, present, in_part=in_part), wanted)
 
 
 def notes_of(pin: Pin) -> Iterator[Note]:
-    """What the user should know of one pin, as pip and uv tell it."""
+    """What the user should know about a pin, in the words of pip and uv."""
     if any(file.name.endswith(_SOURCE) for file in pin.files) and not any(file.is_wheel for file in pin.files):
         text = f"{pin.name} {pin.version} has only a source distribution: installing it runs its code"
         yield Note("built-at-install", text)

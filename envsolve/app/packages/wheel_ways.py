@@ -1,6 +1,6 @@
-"""What to change in a request so that a package with kernels has a published wheel, the least change first.
+"""Changes of a request with which a package with kernels has a published wheel, the least change first.
 
-Each change is solved: what is offered has an answer, and says which wheel that has.
+Each change is solved, so that every suggestion has an answer and names the wheel in it.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ from typing import NamedTuple
 
 from packaging.specifiers import SpecifierSet
 
-from envsolve.app.packages.asked_packages import Given
 from envsolve.app.packages.extension_wheels import published_version
+from envsolve.app.packages.requirements import Requirements
 from envsolve.app.request.command import way_out
 from envsolve.errors import Hint
 from envsolve.extension_sources import ExtensionSource, sources_for
@@ -28,10 +28,10 @@ from envsolve.model.request import Request
 from envsolve.model.solution import Solution
 
 _SECONDS = 15
-"""No change is tried after this time."""
+"""No change is tried after this many seconds."""
 _PYTHON, _CUDA, _VERSIONS = "python", "cuda", "versions"
 _LIMITS = (_PYTHON, _CUDA, _VERSIONS, FRAMEWORK)
-"""What of a request may exclude a wheel, what is changed most easily first; the versions are those of its package."""
+"""The parts of a request that may exclude a wheel, easiest to change first; versions are those of its package."""
 
 
 class Tried(NamedTuple):
@@ -42,20 +42,20 @@ class Tried(NamedTuple):
     source_of: Callable[[Pin], ExtensionSource | None]
 
 
-Try = Callable[[Request, Given, float], Sequence[Tried] | None]
-"""The answers to a request, found until a moment of the monotonic clock; None if there are none."""
+Try = Callable[[Request, Requirements, float], Sequence[Tried] | None]
+"""The answers to a request, found before a moment of the monotonic clock; None if there are none."""
 
 
 def are_published(names: Iterable[str]) -> list[str]:
-    """Those of ``names`` of which a place in ``data/sources`` has wheels for some platform."""
+    """Those of ``names`` for which a place in ``data/sources`` has wheels for some platform."""
     return [it for it in sorted(names) if any(sources_for(it, on.value, third_party=True) for on in Platform)]
 
 
-def ways_to_wheels(names: Collection[str], request: Request, wanted: Given, attempt: Try) -> Iterator[Hint]:
-    """The changes of ``request``, for which ``wanted`` was read, with which all of ``names`` have a wheel.
+def ways_to_wheels(names: Collection[str], request: Request, wanted: Requirements, attempt: Try) -> Iterator[Hint]:
+    """The changes of ``request``, with requirements ``wanted``, with which all of ``names`` have a wheel.
 
-    The first is the least change. If its wheels are those of third parties, the least without them comes after it.
-    Nothing is offered that was not solved in time.
+    The first is the least change. If its wheels come from third parties, the least change without these follows. Only
+    changes that were solved in time are suggested.
     """
     end = monotonic() + _SECONDS
     changes = _Changes(names, request, wanted)
@@ -85,9 +85,9 @@ def ways_to_wheels(names: Collection[str], request: Request, wanted: Given, atte
 
 
 class _Changes:
-    """The changes of a request, for which ``wanted`` was read, that may give ``names`` a wheel."""
+    """The changes of a request with requirements ``wanted`` that may give ``names`` a wheel."""
 
-    def __init__(self, names: Collection[str], request: Request, wanted: Given) -> None:
+    def __init__(self, names: Collection[str], request: Request, wanted: Requirements) -> None:
         self._request, self._wanted = request, wanted
         needs = {it: parse_need(it) for it in request.packages.requirements if not gives_address(it)}
         limited = {line: it for line, it in needs.items() if it.specifier and not it.marker}
@@ -95,7 +95,7 @@ class _Changes:
             _VERSIONS: {line: it for line, it in limited.items() if it.name in names},
             FRAMEWORK: {line: it for line, it in limited.items() if FRAMEWORK_OF_WHEEL.get(it.name) == FRAMEWORK},
         }
-        """The typed requirements that limit what they name, by the line."""
+        """The typed requirements that limit what they name, by line."""
         framework = any(it.framework == FRAMEWORK and it.specifier for it in request.frameworks)
         known = {
             _PYTHON: request.python is not None,
@@ -104,10 +104,10 @@ class _Changes:
             FRAMEWORK: framework or bool(self._lines[FRAMEWORK]),
         }
         self.limits = tuple(it for it in _LIMITS if known[it])
-        """What the request limits."""
+        """The parts that the request limits."""
 
-    def to(self, versions: Mapping[str, SpecifierSet], *, extensions: bool) -> tuple[Request, Given]:
-        """The request for ``versions`` of what it limits, and for third parties' wheels; what it wants then."""
+    def to(self, versions: Mapping[str, SpecifierSet], *, extensions: bool) -> tuple[Request, Requirements]:
+        """The request and its requirements with other ``versions``, and third parties' wheels if ``extensions``."""
         request, packages = self._request, self._request.packages
         lines = {
             line: need._replace(specifier=str(versions[of]))
@@ -134,7 +134,7 @@ class _Changes:
 
 
 class _Answer(NamedTuple):
-    """A stack with the wheels for it, and the sources of those that are on no index."""
+    """A stack with its wheels, and the sources of those that are on no index."""
 
     solution: Solution
     wheels: tuple[tuple[Pin, ExtensionSource | None], ...]
@@ -146,14 +146,14 @@ class _Answer(NamedTuple):
 
     @property
     def text(self) -> str:
-        """What it has, for people."""
+        """The answer in words."""
         places = (pin.index_url if source is None else source.title for pin, source in self.wheels)
         pairs = zip(self.wheels, places, strict=True)
         wheels = (f"{pin.name} {published_version(pin)} from {place}" for (pin, _), place in pairs)
         return f"{stack_text(self.solution)}: {', '.join(wheels)}"
 
     def versions_of(self, what: str) -> SpecifierSet:
-        """The versions that it is for, as a person writes them."""
+        """The versions of a part of the request, as a person writes them."""
         solution = self.solution
         if what == _VERSIONS:
             return SpecifierSet(f"=={self.wheels[0][0].version.partition('+')[0]}")

@@ -1,1 +1,1 @@
-"""The requests of a project, and the locks that it has."""
+"""The requests of a project, and its locks."""

@@ -1,7 +1,7 @@
-"""What a directory says already of the environment that it wants: files of conda, pip, pixi, Poetry and envsolve.
+"""What a directory says about the environment that it needs: files of conda, pip, pixi, Poetry and envsolve.
 
-Files that people write stay where they are and are named in the project; out of locks, which hold far more than was
-requested, only the frameworks are taken.
+Files that people write stay in place, and the project names them. From locks, which have far more packages than were
+requested, only the frameworks are used.
 """
 
 from __future__ import annotations
@@ -11,11 +11,11 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-from envsolve.app.packages.conda_asked import asked_on
+from envsolve.app.packages.conda_requirements import requirements_on
 from envsolve.app.project.adopting_packages import table_of
 from envsolve.app.project.adopting_pixi import values_of_pixi
 from envsolve.app.project.adopting_poetry import values_of_poetry
-from envsolve.app.status.held_stack import HeldStack, held_stack
+from envsolve.app.status.locked_stack import LockedStack, locked_stack
 from envsolve.frameworks import DEPENDENT_FRAMEWORKS, FRAMEWORK_OF_WHEEL, framework_of_name
 from envsolve.matrix.load import Matrix
 from envsolve.model.host import Platform
@@ -32,7 +32,7 @@ _PIXI = "pixi.toml"
 
 
 class Adopted(NamedTuple):
-    """The keys of a project, as TOML has them, the files they are from, and what to note of it."""
+    """The keys of a project as TOML has them, the files that they come from, and notes."""
 
     values: dict[str, object]
     files: tuple[str, ...] = ()
@@ -40,9 +40,9 @@ class Adopted(NamedTuple):
 
 
 def adopted(directory: Path, platform: Platform, matrix: Matrix) -> Adopted:
-    """What the files in ``directory`` require; no values where none of them does, or [project] alone.
+    """The requirements in the files of ``directory``; no values if there are none, or only [project].
 
-    Raises UsageError if one cannot be read.
+    Raises UsageError if a file cannot be read.
     """
     for names, take in (
         (_ENVIRONMENTS, _of_environment),
@@ -58,23 +58,23 @@ def adopted(directory: Path, platform: Platform, matrix: Matrix) -> Adopted:
 
 
 def names_framework(settings: Settings, platform: Platform) -> bool:
-    """Whether what is requested on ``platform`` names a framework, in its files too, which are relative to this place.
+    """Whether the request on ``platform`` names a framework, also in its files, which are relative to this directory.
 
-    Raises UsageError if one cannot be read.
+    Raises UsageError if a file cannot be read.
     """
     if settings.frameworks:
         return True
-    asked = Packages(
+    packages = Packages(
         settings.requirements, settings.requirement_files, settings.constraint_files, exclude=settings.exclude
     )
-    found = asked_on(asked, platform)
+    found = requirements_on(packages, platform)
     names = [parse_match_spec(it.spec).name for it in found.conda]
     names += [] if found.python is None else [need.name for need, _ in found.python.needs]
     return any(normalized(it) in DEPENDENT_FRAMEWORKS or framework_of_name(it) for it in names)
 
 
 def _aside(directory: Path, taken: str) -> Iterator[str]:
-    """The files of people that are there, too, and were not read."""
+    """Other files with requirements that were not read."""
     others = [it for it in (*_ENVIRONMENTS, *_INPUTS, _PIXI) if it != taken and (directory / it).is_file()]
     if others and taken not in _CONDA_LOCKS:
         yield f"ignored {', '.join(others)}: {taken} takes precedence"
@@ -86,7 +86,7 @@ def _of_pixi(path: Path, _platform: Platform, _matrix: Matrix) -> Adopted:
 
 
 def _of_pyproject(path: Path, _platform: Platform, _matrix: Matrix) -> Adopted:
-    """The tables of pixi and Poetry, where [project] does not say what is depended on."""
+    """The tables of pixi and Poetry, if [project] does not list dependencies."""
     document = parsed(path, read_text(path))
     tool, project = table_of(document.get("tool")), table_of(document.get("project"))
     pixi, poetry = table_of(tool.get("pixi")), table_of(tool.get("poetry"))
@@ -100,15 +100,15 @@ def _of_pyproject(path: Path, _platform: Platform, _matrix: Matrix) -> Adopted:
 
 
 def _of_environment(path: Path, platform: Platform, matrix: Matrix) -> Adopted:
-    """A file that a person wrote is asked as it is; one of envsolve's is an answer: its frameworks are asked."""
-    stack = held_stack(path, platform, matrix)
+    """A file that a person wrote is required as it is; from one of envsolve's, only its frameworks are required."""
+    stack = locked_stack(path, platform, matrix)
     if stack is not None and stack.lock.made is not None:
         return _of_stack(path, stack)
     return Adopted({"requirement-files": [path.name], "outputs": ["conda-lock.yml"]}, (path.name,))
 
 
 def _of_requirements(path: Path, platform: Platform, matrix: Matrix) -> Adopted:
-    stack = held_stack(path, platform, matrix)
+    stack = locked_stack(path, platform, matrix)
     if stack is not None and stack.lock.made is not None:
         taken = _of_stack(path, stack)
         others = [it for it in stack.lock.made.request or () if _framework(it) is None]
@@ -117,7 +117,7 @@ def _of_requirements(path: Path, platform: Platform, matrix: Matrix) -> Adopted:
 
 
 def _of_lock(path: Path, platform: Platform, matrix: Matrix) -> Adopted:
-    stack = held_stack(path, platform, matrix)
+    stack = locked_stack(path, platform, matrix)
     if stack is None or not stack.releases:
         return Adopted({})
     taken = _of_stack(path, stack)
@@ -125,7 +125,7 @@ def _of_lock(path: Path, platform: Platform, matrix: Matrix) -> Adopted:
     return taken._replace(notes=(note,))
 
 
-def _of_stack(path: Path, stack: HeldStack) -> Adopted:
+def _of_stack(path: Path, stack: LockedStack) -> Adopted:
     return Adopted({"frameworks": sorted(stack.releases), "outputs": [path.name]}, (path.name,))
 
 

@@ -1,4 +1,4 @@
-"""Packages that another tool's table requires, sorted into the keys of a project: frameworks, and everything else."""
+"""The packages in another tool's table, sorted into the keys of a project: frameworks and all others."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ OF_PYTORCH = (
     "is ignored: envsolve chooses the build for the GPUs and the driver; "
     'sources = ["pytorch"] restricts it to PyTorch\'s own index'
 )
-"""What becomes of an index of PyTorch that was chosen by its CUDA."""
+"""The note on an index of PyTorch that was chosen for its CUDA."""
 
 
 class Packages:
-    """What was found so far: ``values`` are keys of a project, ``notes`` say what they cannot, each once."""
+    """What was found so far: ``values`` are keys of a project, ``notes`` say what they cannot express."""
 
     def __init__(self, where: str) -> None:
         self.where = where
@@ -31,22 +31,22 @@ class Packages:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """The notes, in the order in which it was met."""
+        """The notes, in order."""
         return tuple(self._notes)
 
     def note(self, text: str) -> None:
-        """Remember something that is left out."""
+        """Add a note about something that is left out."""
         self._notes[f"{self.where}: {text}"] = None
 
     def bound(self, key: str, specifier: SpecifierSet) -> None:
-        """Bound ``python`` or ``cuda``, beside what bounds it already."""
+        """Limit ``python`` or ``cuda`` further."""
         if len(specifier):
             self.values[key] = in_usual_order(specifier & SpecifierSet(str(self.values.get(key, ""))))
 
     def add(self, name: str, specifier: SpecifierSet, extras: Iterable[str] = (), marker: str = "") -> None:
-        """Ask for a package.
+        """Add a requirement on a package.
 
-        A framework has no extras, as its build is what is solved for; with a marker it is a requirement among others.
+        A framework has no extras, as the solver chooses its build. With a marker, it is a requirement like any other.
         """
         framework = None if marker else framework_of_name(name)
         listed = sorted(map(str, extras))
@@ -68,18 +68,18 @@ class Packages:
 
 
 def table_of(value: object) -> Mapping[str, Any]:
-    """``value`` where it is a table, else an empty one."""
+    """``value`` if it is a table, or else an empty one."""
     return value if isinstance(value, dict) else {}
 
 
 def texts_of(value: object) -> list[str]:
-    """The strings of ``value``: itself, or those in it where it is a list."""
+    """The strings of ``value``: itself, or those in a list."""
     listed = value if isinstance(value, list) else [value]
     return [it for it in listed if isinstance(it, str)]
 
 
 def is_of_pytorch(address: str) -> bool:
-    """Whether an index is PyTorch's own, or that of one CUDA in it."""
+    """Whether an index is PyTorch's own, or its folder for one CUDA."""
     return f"{address.rstrip('/')}/".startswith(PYTORCH_INDEX)
 
 

@@ -1,6 +1,7 @@
-"""What a pixi workspace requests, in the keys of a project: its default environment, conda's packages and pip's.
+"""The requirements of a pixi workspace as keys of a project: its default environment, packages of conda and pip.
 
-https://pixi.prefix.dev/latest/reference/pixi_manifest has the tables; in a pyproject.toml they are below ``tool.pixi``.
+https://pixi.prefix.dev/latest/reference/pixi_manifest documents the tables; in a pyproject.toml they are below
+``tool.pixi``.
 """
 
 from __future__ import annotations
@@ -29,30 +30,30 @@ _NAMED = {
     "environments": ("environment", "environments"),
     "target": ("target", "targets"),
 }
-"""Tables of tables, each named with what is in it."""
+"""Tables of tables, each named with its entries."""
 _ABOUT = frozenset(
     (
         *("name", "version", "description", "authors", "license", "license-file", "readme", "homepage", "repository"),
         *("documentation", "requires-pixi", "preview", "channels", "platforms"),
     )
 )
-"""Keys of a workspace that say what it is, or are taken over."""
+"""Keys of a workspace that describe it, or that become keys of the project."""
 _OF_A_PACKAGE = ("version", "extras", "env-markers")
 
 
 def values_of_pixi(document: Mapping[str, Any], where: str, own_name: str = "") -> tuple[Values, tuple[str, ...]]:
-    """The keys, as TOML has them, and what to note of what they cannot say. ``where`` is what ``document`` is in.
+    """The keys, as TOML has them, and notes on what they cannot express. ``where`` is the place of ``document``.
 
-    ``own_name`` is that of the project in whose pyproject.toml it is: pixi has that among its dependencies.
+    ``own_name`` is the name of the project in the same pyproject.toml, which pixi lists among its own dependencies.
     """
     found = Packages(where)
     workspace = table_of(document.get("workspace") or document.get("project"))
     _workspace(workspace, found)
-    for name, asked in table_of(document.get("dependencies")).items():
-        _package(name, asked, found)
-    for name, asked in table_of(document.get("pypi-dependencies")).items():
+    for name, value in table_of(document.get("dependencies")).items():
+        _package(name, value, found)
+    for name, value in table_of(document.get("pypi-dependencies")).items():
         if not own_name or normalized(name) != normalized(own_name):
-            _package(name, asked, found)
+            _package(name, value, found)
     _options(table_of(document.get("pypi-options")), found)
     for text in _left_out(document):
         found.note(text)
@@ -82,8 +83,8 @@ def _workspace(workspace: Mapping[str, Any], found: Packages) -> None:
         found.note(f"{counted(settings, 'setting', 'settings')} ignored")
 
 
-def _package(name: str, asked: object, found: Packages) -> None:
-    table = asked if isinstance(asked, dict) else {"version": asked}
+def _package(name: str, value: object, found: Packages) -> None:
+    table = value if isinstance(value, dict) else {"version": value}
     version = table.get("version", "*" if not {"path", "git", "url"} & set(table) else None)
     specifier = specifier_of(version.replace(" ", "")) if isinstance(version, str) else None
     if specifier is None:

@@ -1,4 +1,4 @@
-"""What a Poetry project requests, in the keys of a project: the main group of ``[tool.poetry.dependencies]``.
+"""The requirements of a Poetry project as keys of a project: the main group of ``[tool.poetry.dependencies]``.
 
 https://python-poetry.org/docs/dependency-specification and https://python-poetry.org/docs/pyproject.
 """
@@ -32,10 +32,10 @@ _MAJOR_AND_MINOR = 2
 
 
 def values_of_poetry(poetry: Mapping[str, Any]) -> tuple[Values, tuple[str, ...]]:
-    """The keys, as TOML has them, and what to note of what they cannot say. ``poetry`` is ``[tool.poetry]``."""
+    """The keys, as TOML has them, and notes on what they cannot express. ``poetry`` is ``[tool.poetry]``."""
     found = Packages("[tool.poetry]")
-    for name, asked in table_of(poetry.get("dependencies")).items():
-        for one in asked if isinstance(asked, list) else [asked]:
+    for name, versions in table_of(poetry.get("dependencies")).items():
+        for one in versions if isinstance(versions, list) else [versions]:
             _package(name, one if isinstance(one, dict) else {"version": one}, found)
     for text in _left_out(poetry):
         found.note(text)
@@ -43,7 +43,7 @@ def values_of_poetry(poetry: Mapping[str, Any]) -> tuple[Values, tuple[str, ...]
 
 
 def poetry_specifier(text: str) -> SpecifierSet | None:
-    """Versions as Poetry has them; None if packaging has no words for it, as for ``^1 || ^3``."""
+    """A version constraint of Poetry; None if a specifier cannot express it, as for ``^1 || ^3``."""
     found = SpecifierSet()
     for part in re.split(r"\s*,\s*|\s+(?=[\^~<>=!])", text.strip()):
         try:
@@ -54,7 +54,10 @@ def poetry_specifier(text: str) -> SpecifierSet | None:
 
 
 def _clauses(part: str) -> str:
-    """Caret and tilde spelled out: ``^`` keeps the first number that is not 0, ``~`` the minor, or the only number."""
+    """Caret and tilde written out.
+
+    ``^`` fixes the numbers up to the first that is not 0, ``~`` up to the minor version, or the only number.
+    """
     if part in ("", "*"):
         return ""
     wildcard = _WILDCARD.match(part)
@@ -66,10 +69,10 @@ def _clauses(part: str) -> str:
     sign, version = bound.groups()
     release = Version(version).release
     if sign == "~":
-        kept = min(len(release), _MAJOR_AND_MINOR)
+        fixed = min(len(release), _MAJOR_AND_MINOR)
     else:
-        kept = next((place for place, number in enumerate(release, 1) if number), len(release))
-    above = (*release[: kept - 1], release[kept - 1] + 1)
+        fixed = next((place for place, number in enumerate(release, 1) if number), len(release))
+    above = (*release[: fixed - 1], release[fixed - 1] + 1)
     return f">={version},<{'.'.join(map(str, above))}"
 
 
@@ -99,7 +102,7 @@ def _package(name: str, table: Mapping[str, Any], found: Packages) -> None:
 
 
 def _marker(table: Mapping[str, Any]) -> str | None:
-    """The marker of a dependency, with what ``python`` and ``platform`` say beside it; None if none says it."""
+    """The marker of a dependency, including its ``python`` and ``platform``; None if a marker cannot express it."""
     parts = [str(table["markers"])] if table.get("markers") else []
     if table.get("platform"):
         parts.append(f'sys_platform == "{table["platform"]}"')

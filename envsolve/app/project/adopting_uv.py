@@ -1,6 +1,6 @@
-"""What a pyproject.toml says beside its dependencies, and a project leaves out: groups, extras, [tool.uv].
+"""The parts of a pyproject.toml besides its dependencies that a project leaves out: groups, extras, [tool.uv].
 
-https://docs.astral.sh/uv/reference/settings has uv's tables. Its indexes are no matter here: locking reads them itself.
+https://docs.astral.sh/uv/reference/settings documents uv's tables. Its indexes are read when locking.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ _LEFT_OUT = {
 
 
 def overrides_of(document: Mapping[str, Any]) -> list[str]:
-    """The overrides of uv in ``document``; those for one package alone, which are tables, are none of them."""
+    """The overrides of uv in ``document``, without those for a single package, which are tables."""
     return texts_of(table_of(table_of(document.get("tool")).get("uv")).get("override-dependencies", []))
 
 
 def left_of_pyproject(document: Mapping[str, Any]) -> Iterator[str]:
-    """What to note of ``document``, whose [project] dependencies are taken over."""
+    """The notes on ``document``, whose [project] dependencies become requirements."""
     extras = table_of(table_of(document.get("project")).get("optional-dependencies"))
     if extras:
         yield f"{counted(extras, 'extra', 'extras')} ignored: add extras = {_listed(extras)} to include them"
@@ -65,7 +65,7 @@ def _of_uv(uv: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _place(source: Mapping[str, Any], addresses: Mapping[str, str]) -> str:
-    """Where a source is, and what becomes of it."""
+    """The place of a source, and how to replace it."""
     index = source.get("index")
     if index is None:
         kind = next((key for key in ("git", "url", "path", "workspace") if key in source), "elsewhere")

@@ -1,4 +1,4 @@
-"""What becomes of the files of a project: which packages change, why they have to, and what would be possible."""
+"""How the files of a project change: which packages change, why, and which newer stack would be possible."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ if TYPE_CHECKING:
 
 
 class Possible(NamedTuple):
-    """A newer stack that runs on the same machines, the one that is held instead, and the driver that allows it.
+    """A newer stack that runs on the same machines, the locked one, and the driver that allows it.
 
-    ``text`` says so in words.
+    ``text`` is the sentence for users.
     """
 
     stack: str
@@ -38,15 +38,14 @@ class Possible(NamedTuple):
     text: str
 
     def as_json(self) -> documents.Possible:
-        """The object of the JSON contract."""
+        """The stack, for JSON."""
         return {"stack": self.stack, "held": self.held, "allowed_by": self.allowed_by, "text": self.text}
 
 
 class FileChange(NamedTuple):
-    """A file of the project: whether it has to be written, what changes in it, and why its old stack does not do.
+    """A file of the project: whether it must be written, its changes, and why its old stack does not fit.
 
-    ``changes`` are None if they were not worked out. ``possible`` says what newer stack would run
-    without its pins.
+    ``changes`` are None if they were not determined. ``possible`` is a newer stack that would run without the pins.
     """
 
     path: str
@@ -64,7 +63,7 @@ class FileChange(NamedTuple):
 
 
 class UvChange(NamedTuple):
-    """What becomes of the pyproject.toml of a project that uv locks too: its text, and what to do with it then."""
+    """The change to the pyproject.toml of a project that uv locks, too: its text, and the command to run afterwards."""
 
     change: FileChange
     after: str
@@ -74,12 +73,13 @@ class UvChange(NamedTuple):
 def settings_of_uv(
     project: Project, files: Sequence[LockedFile], matrix: Matrix, environ: Mapping[str, str], edited: str | None
 ) -> UvChange | None:
-    """What becomes of [tool.uv] once ``files`` are written; None if the project does not want it.
+    """The change to [tool.uv] after ``files`` are written; None if the project does not use it.
 
-    ``edited`` is the text of the pyproject.toml where it is to be written in any case. Raises as :func:`uv_settings`.
+    ``edited`` is the text of the pyproject.toml if it must be written in any case. Raises the same errors as
+    :func:`uv_settings`.
     """
-    locks = ((it, it.held if it.lock is None else it.lock) for it in files)
-    there = [PartLock(it.asked, it.platform, lock) for it, lock in locks if lock is not None]
+    locks = ((it, it.existing if it.lock is None else it.lock) for it in files)
+    there = [PartLock(it.wanted, it.platform, lock) for it, lock in locks if lock is not None]
     found = uv_settings(project, there, matrix, environ, edited)
     if found is None:
         return None
@@ -93,59 +93,61 @@ def settings_of_uv(
 
 
 def change_of(file: LockedFile, matrix: Matrix, environ: Mapping[str, str]) -> FileChange:
-    """What becomes of ``file``, which is not written yet; the current directory is that of the project."""
+    """The change to ``file``, which is not written yet. The current directory is that of the project."""
     is_new = file.before is None
     changes: tuple[Change, ...] | None = ()
     reasons: tuple[Note, ...] = ()
     if not file.is_current:
         changes = None if file.lock is None else _changes(file, file.lock)
         reasons = () if is_new else tuple(_reasons(file, matrix, environ))
-    possible = None if is_new else _possible(file, matrix)  # nothing held back what is locked for the first time
+    possible = None if is_new else _possible(file, matrix)  # a first lock has no pins
     return FileChange(file.path, file.platform, is_new, file.is_current, changes, reasons, possible)
 
 
 def _changes(file: LockedFile, lock: Lock) -> tuple[Change, ...]:
-    """The packages that change in a file, and its Python where that is none of them."""
-    held = file.held or Lock(())
-    found = package_changes(held, lock, file.platform)
-    is_pinned = "python" in {**held.versions, **lock.versions}
-    if not is_pinned and held.python and held.python != lock.python:
-        found = (*found, Change("python", held.python, lock.python or None))
+    """The packages that change in a file, and its Python if that is not a package."""
+    existing = file.existing or Lock(())
+    found = package_changes(existing, lock, file.platform)
+    is_pinned = "python" in {**existing.versions, **lock.versions}
+    if not is_pinned and existing.python and existing.python != lock.python:
+        found = (*found, Change("python", existing.python, lock.python or None))
     return tuple(sorted(found, key=lambda it: it.name))
 
 
 def _reasons(file: LockedFile, matrix: Matrix, environ: Mapping[str, str]) -> Iterator[Note]:
-    """Why the file is not as it should be, as ``envsolve status`` says it."""
-    for target in targets_of(file.asked.request, matrix, environ):
+    """Why the file is stale, in the words of ``envsolve status``."""
+    for target in targets_of(file.wanted.request, matrix, environ):
         if target.problem.platform is file.platform:
-            found = status_in_project(file.asked, target, matrix, environ)
+            found = status_in_project(file.wanted, target, matrix, environ)
             yield from () if found.verdict.is_good else found.reasons
             yield from (it for it in found.notes if it.code == NO_LONGER_INFERRED)
 
 
 def _possible(file: LockedFile, matrix: Matrix) -> Possible | None:
-    """The newer stack that runs on the machines of ``file`` when no pin holds it back; None if there is none."""
+    """The newer stack that would run on the machines of ``file`` without its pins; None if there is none."""
     locked = file.solution
     if locked is None:
         return None
-    free = locked.request._replace(prefer=file.asked.request.prefer, locked=LockedVersions())
+    free = locked.request._replace(prefer=file.wanted.request.prefer, locked=LockedVersions())
     best = Solver(matrix).solve(free, locked.problem)
     if best is None or not _is_newer(best, locked):
         return None
     drivers = {str(machine.driver) for machine in best.problem.machines if machine.driver is not None}
-    stack, held = _difference_text(best, locked), _difference_text(locked, best)
+    stack, old_stack = _difference_text(best, locked), _difference_text(locked, best)
     if not (_toolkit(best) > _toolkit(locked) and best.toolkit is not None and drivers):
-        return Possible(stack, held, None, f"{stack} would run here, but {held} is locked")
+        return Possible(stack, old_stack, None, f"{stack} would run here, but {old_stack} is locked")
     several = len(drivers) > 1
     named = f"driver{'s' * several} {' and '.join(sorted(drivers))}"
     allowed = f"{named} allow{'s' * (not several)} CUDA {best.toolkit.version}"
     would = f": {stack} would run here" if _differing(best, locked) else ""
-    return Possible(stack, held, allowed, f"{allowed}{would}, but {held} is locked")
+    return Possible(stack, old_stack, allowed, f"{allowed}{would}, but {old_stack} is locked")
 
 
 def _is_newer(best: Solution, locked: Solution) -> bool:
-    held = {it.release.framework: it.release.version for it in locked.choices}
-    newer = [it for it in best.choices if it.release.version > held.get(it.release.framework, it.release.version)]
+    old_versions = {it.release.framework: it.release.version for it in locked.choices}
+    newer = [
+        it for it in best.choices if it.release.version > old_versions.get(it.release.framework, it.release.version)
+    ]
     return bool(newer) or _toolkit(best) > _toolkit(locked)
 
 
@@ -159,7 +161,7 @@ def _differing(solution: Solution, other: Solution) -> list[Release]:
 
 
 def _difference_text(solution: Solution, other: Solution) -> str:
-    """The frameworks of ``solution`` whose version is another one in ``other``, with the CUDA where that differs."""
+    """The frameworks of ``solution`` that have another version in ``other``, and the CUDA if it differs."""
     named = " and ".join(f"{it.framework} {it.version}" for it in _differing(solution, other))
     if solution.toolkit is None or _toolkit(solution) == _toolkit(other):
         return named

@@ -1,7 +1,7 @@
-"""All files of a project, locked as one: each near to what it holds already, and none written unless all can be.
+"""Locks all files of a project together. Each changes as little as possible; none is written unless all can be.
 
-What is in a file stays as far as it fits (the stack, then the packages around it), so that a new driver changes nothing
-that still runs; what it makes possible is noted.
+The contents of a file stay as far as they fit, first the stack, then the packages around it. So a new driver changes
+nothing that still runs; a note says what it makes possible.
 """
 
 from __future__ import annotations
@@ -12,20 +12,20 @@ from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, NamedTuple, NoReturn
 
 from envsolve.app.any_lock.environment_file import environment_file
-from envsolve.app.lock.held_locks import (
+from envsolve.app.lock.existing_locks import (
     LockFor,
     as_far_as_read,
-    held_by_answer,
-    held_in_python_lock,
     is_gone,
     locks_in,
     nothing,
+    versions_in_answer,
+    versions_in_python_lock,
 )
 from envsolve.app.lock.lock_request import LockRequest
 from envsolve.app.matrix.unknown_releases import knowing_new_releases
-from envsolve.app.packages.conda_asked import excluded_notes
+from envsolve.app.packages.conda_requirements import excluded_notes
 from envsolve.app.packages.lock_stacks import stays
-from envsolve.app.project.project_requests import Asked, asked_by, key_of
+from envsolve.app.project.project_requests import FileRequest, file_requests, key_of
 from envsolve.app.request.network import Network
 from envsolve.app.request.targets import platforms_of, targets_of
 from envsolve.app.status.status import Verdict
@@ -62,12 +62,11 @@ _KEEP = Hint("rename it, for example to requirements.in, and list it in requirem
 
 
 class ProjectLock(NamedTuple):
-    """How a project is to be locked. ``show`` and ``counted`` report progress.
+    """How to lock a project. ``show`` and ``counted`` report progress.
 
-    ``upgrade`` drops all pins, ``upgraded`` of those of the packages or frameworks named. ``replaces`` says that
-    files that envsolve did not write may be overwritten, or that the caller looks after them. ``checks`` says that it
-    matters only whether files are as they should be, so that what becomes of others is not worked out. ``around`` is an
-    environment whose packages the locks do without.
+    ``upgrade`` ignores all pins, ``upgraded`` those of the named packages or frameworks. ``replaces`` allows
+    overwriting files that envsolve did not write. ``checks`` means that only the state of the files matters, so that
+    stale ones are not locked. ``around`` is an environment whose packages the locks leave out.
     """
 
     network: Network = Network()
@@ -81,14 +80,14 @@ class ProjectLock(NamedTuple):
 
 
 class LockedFile(NamedTuple):
-    """A file as it is and as it should be; ``before`` is None if it is not there yet.
+    """A file as it is and as it should be. ``before`` is None if it does not exist yet.
 
-    ``lock`` is what it should hold for its platform, None if that was not worked out. ``solution`` is its stack,
-    None if it holds no framework.
-    ``is_current`` says that the file says what it should: see :mod:`envsolve.lockfile.same_file`.
+    ``lock`` is the lock that it should contain for its platform, None if that was not determined. ``solution`` is its
+    stack, None without frameworks. ``is_current`` means that nothing has to be written: see
+    :mod:`envsolve.lockfile.same_file`.
     """
 
-    asked: Asked
+    wanted: FileRequest
     path: str
     platform: Platform
     before: str | None
@@ -98,8 +97,8 @@ class LockedFile(NamedTuple):
     is_current: bool
 
     @property
-    def held(self) -> Lock | None:
-        """What the file holds as it is; None if it holds nothing for its platform, or cannot be read."""
+    def existing(self) -> Lock | None:
+        """The lock in the existing file; None if it has none for its platform, or cannot be read."""
         try:
             return None if self.before is None else lock_in(PurePath(self.path), self.before, self.platform)
         except FileError:
@@ -107,30 +106,30 @@ class LockedFile(NamedTuple):
 
 
 class LockedProject(NamedTuple):
-    """Every file of a project, what to note beside them."""
+    """All files of a project, with notes."""
 
     files: tuple[LockedFile, ...]
     notes: tuple[Note, ...]
 
 
 _Files = tuple[tuple[tuple[Platform, str], ...], tuple[Solution, ...]]
-"""The texts of files to be, each with the platform that it is named after, and the stacks in them."""
+"""The texts of files, each with the platform in its name, and their stacks."""
 
 
 def lock_project(project: Project, how: ProjectLock, matrix: Matrix, environ: Mapping[str, str]) -> LockedProject:
-    """What every file of the project should hold; the current directory is that of the project. Nothing is written.
+    """The new contents of all files of the project. The current directory is that of the project. Writes nothing.
 
-    Raises UsageError, UnsolvableError, OutsideError as the locks of each format do, with the name of the file.
+    Raises UsageError, UnsolvableError, OutsideError like the locks of each format, with the name of the file.
     """
     packages = Packages(upgrade=how.upgrade, upgraded=how.upgraded)
-    asked = list(asked_by(project, matrix, environ, packages))
-    _refuse_outputs(project, asked, matrix, overwrites=how.replaces)
+    wanted = list(file_requests(project, matrix, environ, packages))
+    _refuse_outputs(project, wanted, matrix, overwrites=how.replaces)
     locking = _Locking(how, matrix, environ)
-    for it in asked:
+    for it in wanted:
         locking.lock(project, it)
     files = tuple(locking.files)
-    excluded = (note for it in asked for note in excluded_notes(it.request, this_platform()))
-    notes = tuple(dict.fromkeys((*locking.notes, *excluded, *_let_go_in_vain(how, files))))
+    excluded = (note for it in wanted for note in excluded_notes(it.request, this_platform()))
+    notes = tuple(dict.fromkeys((*locking.notes, *excluded, *_upgraded_in_vain(how, files))))
     return LockedProject(files, notes)
 
 
@@ -143,63 +142,63 @@ class _Locking:
         self.files: list[LockedFile] = []
         self.notes: list[Note] = []
 
-    def lock(self, project: Project, asked: Asked) -> None:
-        """Take the file of ``asked``, or its files for several platforms, in."""
-        solve = partial(self._found, asked)
+    def lock(self, project: Project, file: FileRequest) -> None:
+        """Lock ``file``, or its files for several platforms, and add them to the result."""
+        solve = partial(self._found, file)
         try:
             how = self._how
-            found = knowing_new_releases(solve, asked.request, self._matrix, how.network, self._environ, how.show)
+            found = knowing_new_releases(solve, file.request, self._matrix, how.network, self._environ, how.show)
         except EnvsolveError as error:
-            raise _named(error, asked) from error
+            raise _named(error, file) from error
         if found is None:
             return
         files, solutions = found
-        apart = PLATFORM in asked.output.file
+        apart = PLATFORM in file.output.file
         if len(files) > 1 and not apart:
-            _refuse_one_file(project, asked, [platform for platform, _ in files])
+            _refuse_one_file(project, file, [platform for platform, _ in files])
         stacks = {it.problem.platform: it for it in solutions}
-        locks = {platform: lock_for(asked.request.format, text, platform) for platform, text in files}
-        if asked.request.format in PYTHON_FORMATS:
-            self._locked.setdefault(asked.part.name, locks.get)
+        locks = {platform: lock_for(file.request.format, text, platform) for platform, text in files}
+        if file.request.format in PYTHON_FORMATS:
+            self._locked.setdefault(file.part.name, locks.get)
         for platform, text in files:
-            path = asked.path(platform)
-            before, is_current = self._before(Path(path)), self._is_current(asked, path, text)
+            path = file.path(platform)
+            before, is_current = self._before(Path(path)), self._is_current(file, path, text)
             lock, solution = locks[platform], stacks.get(platform)
-            self.files.append(LockedFile(asked, path, platform, before, text, lock, solution, is_current))
+            self.files.append(LockedFile(file, path, platform, before, text, lock, solution, is_current))
 
-    def _found(self, asked: Asked, matrix: Matrix) -> _Files | None:
+    def _found(self, file: FileRequest, matrix: Matrix) -> _Files | None:
         self._matrix = matrix
         if self._how.around is not None:
-            return self._around(asked, self._how.around)
-        if asked.request.format in PYTHON_FORMATS:
-            return self._python(asked)
-        return self._conda(asked) if asked.request.format in CONDA_FORMATS else self._stack(asked)
+            return self._around(file, self._how.around)
+        if file.request.format in PYTHON_FORMATS:
+            return self._python(file)
+        return self._conda(file) if file.request.format in CONDA_FORMATS else self._stack(file)
 
-    def _is_stale(self, asked: Asked) -> bool:
-        """Whether files themselves show that they are not as they should be; they are taken in as they are."""
+    def _is_stale(self, file: FileRequest) -> bool:
+        """Whether the files themselves show that they are stale. If so, they are added to the result as they are."""
         from envsolve.app.project.project_status import status_in_project
 
-        targets = targets_of(asked.request, self._matrix, self._environ) if self._how.checks else ()
+        targets = targets_of(file.request, self._matrix, self._environ) if self._how.checks else ()
         found = [
-            (it.problem.platform, status_in_project(asked, it, self._matrix, self._environ).verdict) for it in targets
+            (it.problem.platform, status_in_project(file, it, self._matrix, self._environ).verdict) for it in targets
         ]
         if not any(verdict in _NOT_RIGHT for _, verdict in found):
             return False
         for platform, verdict in found:
-            path = asked.path(platform)
+            path = file.path(platform)
             before, is_current = self._before(Path(path)), verdict not in _NOT_RIGHT
-            self.files.append(LockedFile(asked, path, platform, before, "", None, None, is_current))
+            self.files.append(LockedFile(file, path, platform, before, "", None, None, is_current))
         return True
 
-    def _is_current(self, asked: Asked, path: str, text: str) -> bool:
+    def _is_current(self, file: FileRequest, path: str, text: str) -> bool:
         before = self._before(Path(path))
         if before is None:
             return False
-        platforms = [it for it in platforms_of(asked.request, self._matrix) if asked.path(it) == path]
-        return same_file(asked.request.format, before, text, platforms)
+        platforms = [it for it in platforms_of(file.request, self._matrix) if file.path(it) == path]
+        return same_file(file.request.format, before, text, platforms)
 
     def _before(self, path: Path) -> str | None:
-        """The lock that is there; none if the file is empty, or is not ours and may be overwritten."""
+        """The existing text; None if the file is empty, or is not envsolve's and may be overwritten."""
         text = _read(path)
         if text is None or not text.strip():
             return None
@@ -208,60 +207,58 @@ class _Locking:
     def _readable(self, there: LockFor) -> LockFor:
         return as_far_as_read(there) if self._how.replaces else there
 
-    def _question(self, asked: Asked, there: LockFor) -> LockRequest:
-        how, apart = self._how, PLATFORM in asked.output.file
+    def _question(self, file: FileRequest, there: LockFor) -> LockRequest:
+        how, apart = self._how, PLATFORM in file.output.file
         readable = self._readable(there)
-        return LockRequest(asked.request, how.network, readable, how.show, how.counted, asked.recorded, apart)
+        return LockRequest(file.request, how.network, readable, how.show, how.counted, file.recorded, apart)
 
-    def _python(self, asked: Asked) -> _Files | None:
+    def _python(self, file: FileRequest) -> _Files | None:
         from envsolve.app.lock.lock_result import PYTHON_CHOSEN
-        from envsolve.app.lock.locking import lock, locked_again
+        from envsolve.app.lock.locking import current_locks, lock
 
-        request, there = asked.request._replace(channels=()), self._any_lock(asked)
-        if (
-            asked.part.name in self._locked
-        ):  # a project has one answer: what was locked first is kept in its other files
+        request, there = file.request._replace(channels=()), self._any_lock(file)
+        if file.part.name in self._locked:  # all files of a part have the same packages: those of the first one
             request = request._replace(packages=request.packages._replace(upgrade=False, upgraded=()))
-            there = self._locked[asked.part.name]
-        recorded = None if asked.recorded is None else asked.recorded._replace(channels=())
-        question = self._question(asked, there)._replace(request=request, recorded=recorded)
+            there = self._locked[file.part.name]
+        recorded = None if file.recorded is None else file.recorded._replace(channels=())
+        question = self._question(file, there)._replace(request=request, recorded=recorded)
         locked = None
         if not self._how.upgrade and not self._how.upgraded:
-            locked = locked_again(question, self._unchanged(asked), self._matrix, self._environ)
-            if locked is None and self._is_stale(asked):
+            locked = current_locks(question, self._unchanged(file), self._matrix, self._environ)
+            if locked is None and self._is_stale(file):
                 return None
         locked = locked or lock(question, self._matrix, self._environ)
-        exist = all(Path(asked.path(platform)).exists() for platform, _ in locked.texts)
+        exist = all(Path(file.path(platform)).exists() for platform, _ in locked.texts)
         self.notes += [it for it in locked.notes if not (exist and it.code == PYTHON_CHOSEN)]
         return locked.texts, locked.solutions
 
-    def _around(self, asked: Asked, prefix: str) -> _Files:
+    def _around(self, file: FileRequest, prefix: str) -> _Files:
         from envsolve.app.environment.around import AddRequest, lock_around
 
-        request = asked.request
+        request = file.request
         if request.format not in VENV_FORMATS:
             message = f"a lock around an environment is for its wheels, and {request.format} is not"
             raise UsageError(
                 "contradictory-options", message, hints=(Hint(f"formats for it: {', '.join(VENV_FORMATS)}"),)
             )
-        there = self._locked.get(asked.part.name) or self._any_lock(asked)
-        pins, _ = held_in_python_lock(self._readable(there)(this_platform()))
-        held = {it.name: it.version for it in pins if stays(request.packages, it.name)}
+        there = self._locked.get(file.part.name) or self._any_lock(file)
+        pins, _ = versions_in_python_lock(self._readable(there)(this_platform()))
+        versions = {it.name: it.version for it in pins if stays(request.packages, it.name)}
         how = self._how
-        question = AddRequest(prefix, request, how.network, self._matrix, how.show, how.counted, held)
-        platform, lock, notes = lock_around(question, asked.as_recorded, self._environ)
+        question = AddRequest(prefix, request, how.network, self._matrix, how.show, how.counted, versions)
+        platform, lock, notes = lock_around(question, file.as_recorded, self._environ)
         self.notes += notes
         return ((platform, write_python_lock(lock, request.format)),), ()
 
-    def _unchanged(self, asked: Asked) -> LockFor:
-        """The lock in the file of ``asked``; None if it is not to be read, or differs from one of the same part.
+    def _unchanged(self, file: FileRequest) -> LockFor:
+        """The lock in ``file``; None if it must not be read, or differs from that of another file of the same part.
 
-        An image has none: by the names of files, which it does not hold, its base is chosen.
+        An image has none: its base depends on the names of files, which it does not record.
         """
-        own, first = locks_in(asked.path), self._locked.get(asked.part.name)
+        own, first = locks_in(file.path), self._locked.get(file.part.name)
 
         def found(platform: Platform) -> Lock | None:
-            if asked.request.format in IMAGE_FORMATS:
+            if file.request.format in IMAGE_FORMATS:
                 return None
             lock = own(platform)
             other = lock if first is None else first(platform)
@@ -269,66 +266,66 @@ class _Locking:
 
         return as_far_as_read(found)
 
-    def _any_lock(self, asked: Asked) -> LockFor:
-        """The lock in the file of ``asked``, or where it is not there yet in another of the same part."""
+    def _any_lock(self, file: FileRequest) -> LockFor:
+        """The lock in ``file``, or in another file of the same part if it does not exist yet."""
         names = [
-            it.file for it in asked.part.outputs if (it.format or format_for_file(PurePath(it.file))) in PYTHON_FORMATS
+            it.file for it in file.part.outputs if (it.format or format_for_file(PurePath(it.file))) in PYTHON_FORMATS
         ]
 
         def file_for(platform: Platform) -> str:
-            own = asked.path(platform)
+            own = file.path(platform)
             paths = (own, *(name.replace(PLATFORM, platform) for name in names))
             return next((path for path in paths if Path(path).is_file()), own)
 
         return locks_in(file_for)
 
-    def _conda(self, asked: Asked) -> _Files | None:
+    def _conda(self, file: FileRequest) -> _Files | None:
         from envsolve.app.conda.conda_locking import lock_conda
         from envsolve.app.packages.conda_sessions import conda_session
 
-        request, how = asked.request, self._how
+        request, how = file.request, self._how
         if not how.upgrade and not how.upgraded:
-            again = self._conda_again(asked)
-            if again is not None or self._is_stale(asked):
-                return again
+            current = self._current_conda(file)
+            if current is not None or self._is_stale(file):
+                return current
         with conda_session(how.network, request.channels, request.platforms, self._environ) as session:
-            question = self._question(asked, locks_in(asked.path))
+            question = self._question(file, locks_in(file.path))
             locked = lock_conda(question, session, self._matrix, self._environ)
         self.notes += locked.notes
         return locked.texts, locked.solutions
 
-    def _conda_again(self, asked: Asked) -> _Files | None:
-        """The files with the packages that they hold, where these answer the request."""
-        from envsolve.app.conda.conda_again import conda_again
+    def _current_conda(self, file: FileRequest) -> _Files | None:
+        """The files with their existing packages, if these meet the request."""
+        from envsolve.app.conda.conda_current import current_conda_locks
 
-        own = locks_in(asked.path)
+        own = locks_in(file.path)
 
         def found_in(platform: Platform) -> Lock | None:
-            return None if self._before(Path(asked.path(platform))) is None else own(platform)
+            return None if self._before(Path(file.path(platform))) is None else own(platform)
 
         there = as_far_as_read(found_in)
-        found = conda_again(asked.request, asked.as_recorded, there, self._matrix, self._environ)
+        found = current_conda_locks(file.request, file.as_recorded, there, self._matrix, self._environ)
         if found is None:
             return None
         self.notes += found.notes
         locks: dict[str, dict[Platform, Lock]] = {}
         for platform, lock in found.locks.items():
-            locks.setdefault(asked.path(platform), {})[platform] = lock
+            locks.setdefault(file.path(platform), {})[platform] = lock
         files = []
         for path, of in locks.items():
             platform, together = next(iter(of)), tuple(of.values())
             text = _read(Path(path)) or ""
             if not found.is_recorded:
-                ((_, text),) = write_conda_lock(together, asked.request.format)
+                ((_, text),) = write_conda_lock(together, file.request.format)
             files.append((platform, text))
         return tuple(files), found.solutions
 
-    def _stack(self, asked: Asked) -> _Files:
-        request = asked.request
+    def _stack(self, file: FileRequest) -> _Files:
+        request = file.request
         keeps = request.prefer is Policy.NEWEST_FRAMEWORK
         near = request._replace(prefer=Policy.LOCKED) if keeps else request
-        kept = held_by_answer(self._readable(locks_in(asked.path)), request.packages) if keeps else None
-        question = self._question(asked, locks_in(asked.path))._replace(recorded=asked.as_recorded)
+        kept = versions_in_answer(self._readable(locks_in(file.path)), request.packages) if keeps else None
+        question = self._question(file, locks_in(file.path))._replace(recorded=file.as_recorded)
         try:
             solved = environment_file(question._replace(request=near), self._matrix, self._environ, kept)
         except UnsolvableError:
@@ -340,24 +337,24 @@ class _Locking:
 
 
 def _read(path: Path) -> str | None:
-    """The file as it is; None if there is none. Raises UsageError if it cannot be read."""
+    """The text of the file; None if it does not exist. Raises UsageError if it cannot be read."""
     try:
         return read_text(path, LONGEST)
     except FileError as error:
         raise UsageError("file-unreadable", f"cannot read {path}: {error.reason}") from None
 
 
-def _let_go_in_vain(how: ProjectLock, files: Sequence[LockedFile]) -> Iterator[Note]:
-    """What -P names and no file holds: most likely a slip."""
-    locks = [lock for it in files for lock in (it.held, it.lock) if lock is not None] if how.upgraded else []
+def _upgraded_in_vain(how: ProjectLock, files: Sequence[LockedFile]) -> Iterator[Note]:
+    """Notes on names of -P that no file has, probably typos."""
+    locks = [lock for it in files for lock in (it.existing, it.lock) if lock is not None] if how.upgraded else []
     for name in how.upgraded:
         if not any(is_gone(package, (normalized(name),)) for lock in locks for package in lock.versions):
             yield Note("not-locked", f"-P {name}: not in any lock of the project").about(name=name)
 
 
-def _refuse_outputs(project: Project, asked: Sequence[Asked], matrix: Matrix, *, overwrites: bool) -> None:
-    """Raise UsageError if a file to be written is reached through a link or, unless ``overwrites``, is not ours."""
-    for it in asked:
+def _refuse_outputs(project: Project, file: Sequence[FileRequest], matrix: Matrix, *, overwrites: bool) -> None:
+    """Raise UsageError if an output is reached through a link, or is not envsolve's and ``overwrites`` is not set."""
+    for it in file:
         for path in dict.fromkeys(map(it.path, platforms_of(it.request, matrix))):
             try:
                 refuse_link(project.directory, path)
@@ -368,7 +365,7 @@ def _refuse_outputs(project: Project, asked: Sequence[Asked], matrix: Matrix, *,
 
 
 def refuse_link(directory: Path, name: str) -> None:
-    """Raise UsageError ``output-not-writable`` if ``name`` in a project's ``directory`` has a link or is no path.
+    """Raise UsageError ``output-not-writable`` if ``name`` contains a link in ``directory`` or is not a path.
 
     A link may lead out of the project, or to a file that something else made.
     """
@@ -383,11 +380,11 @@ def refuse_link(directory: Path, name: str) -> None:
         raise UsageError("output-not-writable", message, hints=(Hint("remove the link, or choose another file"),))
 
 
-def _named(error: EnvsolveError, asked: Asked) -> EnvsolveError:
-    """``error`` with the file that it is about. What a project names is no word of the command line."""
-    part = f" of target {asked.part.name}" if asked.part.name else ""
-    error.message = f"{asked.output.file}{part}: {error.message}"
-    if asked.as_recorded.named_hosts and isinstance(error, UnsolvableError):
+def _named(error: EnvsolveError, file: FileRequest) -> EnvsolveError:
+    """``error`` with the name of the file. Words in a project do not come from the command line."""
+    part = f" of target {file.part.name}" if file.part.name else ""
+    error.message = f"{file.output.file}{part}: {error.message}"
+    if file.as_recorded.named_hosts and isinstance(error, UnsolvableError):
         error.hints = (
             *(hint._replace(command=None) for hint in error.hints),
             Hint("give this target its own `outputs`: [tool.envsolve.targets.NAME] outputs = [...]"),
@@ -395,7 +392,7 @@ def _named(error: EnvsolveError, asked: Asked) -> EnvsolveError:
     return error
 
 
-def _refuse_one_file(project: Project, asked: Asked, platforms: list[Platform]) -> NoReturn:
-    message = f"{asked.output.file} is for one platform, but the lock is for {' and '.join(platforms)}"
+def _refuse_one_file(project: Project, file: FileRequest, platforms: list[Platform]) -> NoReturn:
+    message = f"{file.output.file} is for one platform, but the lock is for {' and '.join(platforms)}"
     hint = Hint(f"put {PLATFORM} into the file name to write one file for each")
-    refuse_value(project, key_of(asked.part, "outputs"), UsageError("several-platforms", message, hints=(hint,)))
+    refuse_value(project, key_of(file.part, "outputs"), UsageError("several-platforms", message, hints=(hint,)))

@@ -1,4 +1,4 @@
-"""A project as a command requires it this once: what is typed stands for the keys of the same name."""
+"""A project with options of a single command: they replace the keys of the same name."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from envsolve.errors import Hint, UsageError
 from envsolve.project import Part, Project
 
 MACHINE = ("gpus", "driver", "hosts", "platforms")
-"""What says which machine it is."""
+"""The keys that describe a machine."""
 ADDED = ("requirements", "requirement_files", "constraint_files", "build_constraint_files", "overrides")
-"""What counts beside that of the project."""
+"""The keys that are added to those of the project instead of replacing them."""
 
 
 def overridden(project: Project, given: Mapping[str, Any]) -> Project:
-    """``project`` with ``given`` in place of its own settings, by the names of the fields of Settings and Machine.
+    """``project`` with ``given`` instead of its own settings, by the field names of Settings and Machine.
 
-    Raises UsageError ``contradictory-options`` if a machine is named and the project has several.
+    Raises UsageError ``contradictory-options`` if a machine is given and the project has several.
     """
     if not given:
         return project

@@ -1,4 +1,4 @@
-"""From a project to requests: one for each file that it names, for the machines that share it."""
+"""Turns a project into requests: one for each of its files, for the machines that share it."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from contextlib import suppress
 from pathlib import Path, PurePath
 from typing import NamedTuple
 
-from envsolve.app.packages.conda_asked import asked_on
+from envsolve.app.packages.conda_requirements import requirements_on
 from envsolve.app.packages.lock_frameworks import holding_on, require_wheels_of_dependents
 from envsolve.app.request.hosts import detected_host
 from envsolve.app.request.overrides import CONDA_CUDA
@@ -25,10 +25,10 @@ from envsolve.project import Machine, Output, Part, Project
 from envsolve.project.reading import refuse_value
 
 
-class Asked(NamedTuple):
-    """A file of the project, and the request that is to answer it.
+class FileRequest(NamedTuple):
+    """A file of the project, and its request.
 
-    ``recorded`` is the request as the project has it, where another one stands in for it on this machine.
+    ``recorded`` is the request of the project if ``request`` was changed for this machine.
     """
 
     part: Part
@@ -38,7 +38,7 @@ class Asked(NamedTuple):
 
     @property
     def as_recorded(self) -> Request:
-        """The request that the file says it was made for."""
+        """The request that the file records."""
         return self.recorded or self.request
 
     def path(self, platform: Platform) -> str:
@@ -46,11 +46,12 @@ class Asked(NamedTuple):
         return self.output.file.replace(PLATFORM, platform)
 
 
-def asked_by(project: Project, matrix: Matrix, environ: Mapping[str, str], packages: Packages) -> Iterator[Asked]:
-    """What every file of the project is to answer. ``packages`` says how existing pins are treated.
+def file_requests(
+    project: Project, matrix: Matrix, environ: Mapping[str, str], packages: Packages
+) -> Iterator[FileRequest]:
+    """The requests of all files of the project. ``packages`` says how existing pins are treated.
 
-    The current directory is that of the project. Raises UsageError for what the project asks wrongly, with its key and
-    line.
+    The current directory is that of the project. Raises UsageError for mistakes in the project, with key and line.
     """
     for part in project.parts:
         request = _request(project, part, matrix, environ, packages)
@@ -59,30 +60,30 @@ def asked_by(project: Project, matrix: Matrix, environ: Mapping[str, str], packa
         for output in part.outputs:
             name = _format(project, part, output)
             if here is None:
-                yield Asked(part, output, request._replace(format=name))
+                yield FileRequest(part, output, request._replace(format=name))
             else:
-                yield Asked(part, output, here._replace(format=name), request._replace(format=name))
+                yield FileRequest(part, output, here._replace(format=name), request._replace(format=name))
 
 
 def require_wheels(project: Project, matrix: Matrix, environ: Mapping[str, str]) -> None:
-    """Raise UnsolvableError for a framework that no lock of the project can hold, whatever the indexes have.
+    """Raise UnsolvableError for a framework that no lock of the project can contain, whatever the indexes have.
 
-    What else is wrong is left to locking.
+    Other errors are left to locking.
     """
     with suppress(UsageError):
-        for asked in asked_by(project, matrix, environ, Packages()):
-            if asked.request.format not in PYTHON_FORMATS:
+        for file in file_requests(project, matrix, environ, Packages()):
+            if file.request.format not in PYTHON_FORMATS:
                 continue
-            for target in targets_of(asked.request, matrix, environ):
-                wanted = asked_on(asked.request.packages, target.problem.platform).python
+            for target in targets_of(file.request, matrix, environ):
+                wanted = requirements_on(file.request.packages, target.problem.platform).python
                 if wanted is not None:
                     require_wheels_of_dependents(target, wanted, holding_on([target.problem]))
 
 
 def _refuse_inputs(project: Project, part: Part) -> None:
-    """Raise UsageError if a file is to be written that has requirements: those would be lost."""
-    asked = part.settings
-    files = (*asked.requirement_files, *asked.constraint_files, *asked.build_constraint_files)
+    """Raise UsageError if an output is also a requirements file, which would be lost."""
+    settings = part.settings
+    files = (*settings.requirement_files, *settings.constraint_files, *settings.build_constraint_files)
     read = {Path(name).resolve() for name in files}
     for output in part.outputs:
         if Path(output.file).resolve() in read:
@@ -92,7 +93,7 @@ def _refuse_inputs(project: Project, part: Part) -> None:
 
 
 def key_of(part: Part, key: str) -> tuple[str, ...]:
-    """Where the key of a part stands in the project."""
+    """The key of a part within the project."""
     return ("targets", part.name, key) if part.name else (key,)
 
 
@@ -149,10 +150,10 @@ def _on(machine: Machine, request: Request) -> Request:
 
 
 def _machine_of_lock(part: Part, request: Request, matrix: Matrix, environ: Mapping[str, str]) -> Request | None:
-    """``request`` for this machine with what an existing lock knows of it; None if nothing is to be added.
+    """``request`` for this machine, completed from an existing lock; None if nothing has to be added.
 
-    Where there is no GPU, as in CI, the lock is for the machine that it records: to fall to the CPU because of where it
-    is checked would be wrong. Nor does a newer C library alone make it another lock.
+    Without a GPU, as in CI, the lock is for the machine that it records. It would be wrong to choose CPU builds because
+    of the place where it is checked. A newer C library does not change the lock, either.
     """
     if request.named_hosts or request.hosts or request.gpus not in ((), ("auto",)) or len(request.platforms) > 1:
         return None
@@ -179,7 +180,7 @@ def _machine_of_lock(part: Part, request: Request, matrix: Matrix, environ: Mapp
 def _named(
     project: Project, machine: Machine, request: Request, matrix: Matrix, environ: Mapping[str, str]
 ) -> Iterator[NamedHost]:
-    """The hosts of one target among several; a mistake names its key."""
+    """The hosts of one of several targets. An error names its key."""
     try:
         targets = targets_of(_on(machine, request), matrix, environ)
     except UsageError as error:
@@ -192,7 +193,7 @@ def _named(
 
 
 def typed(machine: Machine) -> str:
-    """What the project says of a machine."""
+    """The description of a machine in the project."""
     parts = [*(machine.gpus or (() if machine.hosts else ("auto",))), *machine.hosts]
     parts += [] if machine.driver is None else [f"driver {machine.driver}"]
     parts += [] if machine.glibc is None else [f"glibc {machine.glibc}"]

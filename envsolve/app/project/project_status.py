@@ -1,4 +1,4 @@
-"""Whether the files of a project are what it requires now, and run on the machines that it names."""
+"""Whether the files of a project meet its requirements and run on its machines."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from pathlib import Path
 
 from packaging.specifiers import SpecifierSet
 
-from envsolve.app.project.project_requests import Asked, asked_by
+from envsolve.app.project.project_requests import FileRequest, file_requests
 from envsolve.app.project.uv_settings import PartLock, uv_settings
 from envsolve.app.request.targets import Target, targets_of
 from envsolve.app.solve.solving import request_without_secrets
-from envsolve.app.status.held_stack import HeldStack
 from envsolve.app.status.lock_satisfies import differences
+from envsolve.app.status.locked_stack import LockedStack
 from envsolve.app.status.status import FileStatus, Verdict, file_status, require_settled, unreadable
 from envsolve.errors import UsageError
 from envsolve.matrix.load import Matrix
@@ -24,21 +24,21 @@ from envsolve.resolve.solver import Solver
 
 
 def project_status(project: Project, matrix: Matrix, environ: Mapping[str, str]) -> list[FileStatus]:
-    """The status of every file of the project; the current directory is that of the project.
+    """The status of every file of the project. The current directory is that of the project.
 
-    Raises UsageError if what the project names, or a machine, cannot be made out, UnsolvableError for a GPU that is
-    not identified.
+    Raises UsageError if a file or machine that the project names cannot be read, UnsolvableError if a GPU is not
+    identified.
     """
     found: list[FileStatus] = []
     locks: list[PartLock] = []
-    for asked in asked_by(project, matrix, environ, Packages()):
-        for target in targets_of(asked.request, matrix, environ):
-            known = status_in_project(asked, target, matrix, environ)
-            held = known.held
-            if held is not None:
-                newer, notes = tuple(_newer(held, target, matrix)), (*known.notes, *target.notes)
+    for file in file_requests(project, matrix, environ, Packages()):
+        for target in targets_of(file.request, matrix, environ):
+            known = status_in_project(file, target, matrix, environ)
+            stack = known.stack
+            if stack is not None:
+                newer, notes = tuple(_newer(stack, target, matrix)), (*known.notes, *target.notes)
                 known = known._replace(newer=newer, notes=notes)
-                locks.append(PartLock(asked, target.problem.platform, held.lock))
+                locks.append(PartLock(file, target.problem.platform, stack.lock))
             found.append(known)
     return [*found, *_uv_status(project, locks, matrix, environ)]
 
@@ -46,7 +46,7 @@ def project_status(project: Project, matrix: Matrix, environ: Mapping[str, str])
 def _uv_status(
     project: Project, locks: Sequence[PartLock], matrix: Matrix, environ: Mapping[str, str]
 ) -> Iterator[FileStatus]:
-    """Whether [tool.uv] says what ``locks`` do, where the project wants that."""
+    """Whether [tool.uv] agrees with ``locks``, if the project uses it."""
     settings = uv_settings(project, locks, matrix, environ)
     if settings is not None:
         verdict = Verdict.FITS if settings.is_current else Verdict.STALE
@@ -54,13 +54,13 @@ def _uv_status(
         yield FileStatus(PYPROJECT, settings.platform, verdict, reasons=reasons)
 
 
-def status_in_project(asked: Asked, target: Target, matrix: Matrix, environ: Mapping[str, str]) -> FileStatus:
-    """Whether the file of ``asked`` is right for the platform of ``target``, judged from the file alone.
+def status_in_project(file: FileRequest, target: Target, matrix: Matrix, environ: Mapping[str, str]) -> FileStatus:
+    """The status of ``file`` for the platform of ``target``, from the file alone.
 
-    Raises UsageError if what the project names cannot be read.
+    Raises UsageError if a file that the project names cannot be read.
     """
     platform = target.problem.platform
-    path = asked.path(platform)
+    path = file.path(platform)
     if not Path(path).is_file():
         return FileStatus(
             path, platform, Verdict.MISSING, reasons=(Note(Verdict.MISSING.value, "it is not written yet"),)
@@ -70,25 +70,25 @@ def status_in_project(asked: Asked, target: Target, matrix: Matrix, environ: Map
         known = file_status(path, target, matrix, environ)
     except UsageError as error:
         return unreadable(path, target, error)
-    if known.held is None:
+    if known.stack is None:
         return known
-    bare, _ = request_without_secrets(asked.as_recorded)
-    differing = tuple(it.note for it in differences(known.held.lock, bare, target))
+    bare, _ = request_without_secrets(file.as_recorded)
+    differing = tuple(it.note for it in differences(known.stack.lock, bare, target))
     is_stale = differing and known.verdict in (Verdict.FITS, Verdict.UNKNOWN, Verdict.NO_FRAMEWORK)
     verdict = Verdict.STALE if is_stale else known.verdict
     return known._replace(verdict=verdict, reasons=(*known.reasons, *differing))
 
 
-def _newer(held: HeldStack, target: Target, matrix: Matrix) -> Iterator[str]:
-    """Newer releases of the frameworks in the file that the project would take and its machines run."""
-    rows = [row for rows in held.releases.values() for row in rows]
+def _newer(stack: LockedStack, target: Target, matrix: Matrix) -> Iterator[str]:
+    """Newer releases of the frameworks in the file that the project allows and its machines run."""
+    rows = [row for rows in stack.releases.values() for row in rows]
     wanted = target.problem.frameworks
-    if not rows or not wanted or {it.framework for it in wanted} - set(held.releases):
+    if not rows or not wanted or {it.framework for it in wanted} - set(stack.releases):
         return
-    python = target.problem.python or (None if held.python is None else SpecifierSet(f"=={held.python}.*"))
-    asked = target.asking(python=python)
-    best = Solver(matrix).solve(asked.request, asked.problem)
+    python = target.problem.python or (None if stack.python is None else SpecifierSet(f"=={stack.python}.*"))
+    narrowed = target.asking(python=python)
+    best = Solver(matrix).solve(narrowed.request, narrowed.problem)
     for choice in best.choices if best is not None else ():
-        versions = [row.version for row in held.releases.get(choice.release.framework, ())]
+        versions = [row.version for row in stack.releases.get(choice.release.framework, ())]
         if versions and all(choice.release.version > version for version in versions):
             yield f"{choice.release.label} is newer and also runs there: envsolve lock -P {choice.release.framework}"

@@ -1,7 +1,7 @@
-"""The Python for a new project, where the newest that its stack takes is not here and there is no uv to fetch it.
+"""The Python for a new project if the newest one for its stack is not installed and there is no uv to fetch it.
 
-It is one that `envsolve create` finds on this machine, with the same releases of the frameworks: whether an older
-framework is better than to install a Python is for the user to decide.
+It is one that `envsolve create` finds on this machine, with the same releases of the frameworks. The user decides
+whether an older framework is better than installing a Python.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from packaging.specifiers import SpecifierSet
 
-from envsolve.app.project.project_requests import asked_by
+from envsolve.app.project.project_requests import file_requests
 from envsolve.app.request.targets import targets_of
 from envsolve.create.interpreter import pythons_here
 from envsolve.create.tools import find_uv
@@ -28,30 +28,31 @@ _OF_THIS_MACHINE = ((), ("auto",), ("none",))
 
 
 class AtHand(NamedTuple):
-    """A Python that is here, and the one that the locks would be for otherwise, both as ``3.12``."""
+    """An installed Python, and the one that the locks would have otherwise, both as ``3.12``."""
 
     python: str
     newest: str
 
 
 def python_at_hand(project: Project, matrix: Matrix, environ: Mapping[str, str]) -> AtHand | None:
-    """The Python that the Python locks of ``project`` should be for; None if they are right without one being named.
+    """The Python for the Python locks of ``project``; None if none needs to be named.
 
-    That is so where the project is for another machine or names its Python, where uv is here, and where no Python here
-    takes the stack. The current directory is that of the project. Nothing is asked of an index: what is wrong with the
-    project is reported by locking it.
+    That is so if the project is for another machine or names its Python, if uv is installed, or if no installed Python
+    fits the stack. The current directory is that of the project. No index is queried, and locking will report errors in
+    the project.
     """
     if not _is_for_this_machine(project) or find_uv() is not None:
         return None
     try:
-        asked = next(
-            (it for it in asked_by(project, matrix, environ, Packages()) if it.request.format in PYTHON_FORMATS), None
+        first = next(
+            (it for it in file_requests(project, matrix, environ, Packages()) if it.request.format in PYTHON_FORMATS),
+            None,
         )
-        stacks = None if asked is None else _Stacks(asked.request, matrix, environ)
+        stacks = None if first is None else _Stacks(first.request, matrix, environ)
         best = None if stacks is None else stacks.best(None)
-        if asked is None or stacks is None or best is None:
+        if first is None or stacks is None or best is None:
             return None
-        here = pythons_here(environ, asked.request.python)
+        here = pythons_here(environ, first.request.python)
         if str(best.python) in here:
             return None
         found = next((it for it in here if _releases(stacks.best(it)) == _releases(best)), None)
@@ -61,7 +62,7 @@ def python_at_hand(project: Project, matrix: Matrix, environ: Mapping[str, str])
 
 
 def _is_for_this_machine(project: Project) -> bool:
-    """Whether environments are made from its locks where they are locked, of a Python that is not named."""
+    """Whether the locks are for environments on this machine, with a Python that is not named."""
     if len(project.parts) > 1 or any(len(part.machines) > 1 or part.settings.names_python for part in project.parts):
         return False
     machines = [machine for part in project.parts for machine in part.machines]
@@ -72,19 +73,19 @@ def _is_for_this_machine(project: Project) -> bool:
 
 
 class _Stacks:
-    """The frameworks of a request, solved for one Python or another."""
+    """The frameworks of a request, solved for different Pythons."""
 
     def __init__(self, request: Request, matrix: Matrix, environ: Mapping[str, str]) -> None:
-        from envsolve.app.packages.asked_packages import given
         from envsolve.app.packages.lock_indexes import places, settings_of
+        from envsolve.app.packages.requirements import read_requirements
 
-        self._wanted = given(request.packages)
+        self._wanted = read_requirements(request.packages)
         self._where = places(request, self._wanted, settings_of(environ))
         self._target = targets_of(request._replace(channels=()), matrix, environ)[0]
         self._solver = Solver(matrix)
 
     def best(self, python: str | None) -> Solution | None:
-        """The best stack for the Python ``python``, None meaning any that the project takes.
+        """The best stack for ``python``, or for any Python that the project allows if None.
 
         None if there is none, or no framework.
         """

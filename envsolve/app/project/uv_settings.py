@@ -1,6 +1,6 @@
-"""What a project locked, for uv: its pyproject.toml with the versions and indexes in [tool.uv].
+"""Writes locked versions and indexes into [tool.uv] of the project's pyproject.toml.
 
-It is made from the Python locks alone, so that `status` can tell whether the file still says what they do.
+They come from the Python locks alone, so that `status` can check whether the file agrees with the locks.
 """
 
 from __future__ import annotations
@@ -11,8 +11,8 @@ from pathlib import Path, PurePath
 from typing import NamedTuple
 
 from envsolve.app.packages.lock_indexes import settings_of
-from envsolve.app.project.project_requests import Asked, key_of
-from envsolve.app.status.held_stack import stack_in
+from envsolve.app.project.project_requests import FileRequest, key_of
+from envsolve.app.status.locked_stack import stack_in
 from envsolve.boundary.files import read_bytes
 from envsolve.boundary.secrets import without_secrets
 from envsolve.errors import Hint, UsageError
@@ -33,17 +33,17 @@ from envsolve.project.reading import LONGEST, PYPROJECT, read_text, refuse_value
 
 
 class PartLock(NamedTuple):
-    """A lock of a project, for the platform that it is for, and the file that it is in."""
+    """A lock of a project, with its platform and the file that contains it."""
 
-    asked: Asked
+    wanted: FileRequest
     platform: Platform
     lock: Lock
 
 
 class UvSettings(NamedTuple):
-    """A pyproject.toml as it is and as it should be, and the command with which uv follows it.
+    """A pyproject.toml as it is and as it should be, and the command that makes uv follow it.
 
-    ``platform`` is the first that it is for.
+    ``platform`` is the first platform that it is for.
     """
 
     before: str
@@ -53,12 +53,12 @@ class UvSettings(NamedTuple):
 
     @property
     def is_current(self) -> bool:
-        """Whether the file says what the locks do."""
+        """Whether the file agrees with the locks."""
         return self.before == self.after
 
     @property
     def is_removed(self) -> bool:
-        """Whether nothing of the locks stays in the file."""
+        """Whether the file no longer has anything of the locks."""
         return OWN not in self.after
 
 
@@ -69,17 +69,17 @@ def uv_settings(
     environ: Mapping[str, str],
     edited: str | None = None,
 ) -> UvSettings | None:
-    """What becomes of the pyproject.toml in the current directory; None if the project does not want it.
+    """The change to the pyproject.toml in the current directory; None if the project does not use it.
 
-    What was written goes where it is no longer wanted. ``edited`` is the text of the file where it is to be written in
-    any case. None, too, while a lock is missing. Raises UsageError if an entry in the file stands against it.
+    Earlier entries are removed if they are no longer wanted. ``edited`` is the text of the file if it must be written
+    in any case. Also None while a lock is missing. Raises UsageError if an entry of the user conflicts.
     """
     parts = [part for part in project.parts if part.settings.uv_settings]
     by_part: dict[str, list[PartLock]] = {}
     for part in parts:
         _require_python_lock(project, part)
-        found = [it for it in locks if it.asked.part == part and it.asked.request.format in PYTHON_FORMATS]
-        by_part[part.name] = [it for it in found if it.asked.output == found[0].asked.output]
+        found = [it for it in locks if it.wanted.part == part and it.wanted.request.format in PYTHON_FORMATS]
+        by_part[part.name] = [it for it in found if it.wanted.output == found[0].wanted.output]
     if not locks or not all(by_part.values()) or not (parts or Path(PYPROJECT).is_file()):
         return None
     mark, before = _text(edited)
@@ -90,14 +90,14 @@ def uv_settings(
     settings = UvSettings(mark + before, mark + without_own_lines(before), first.platform, "uv lock")
     if not parts:
         return settings
-    after = with_settings(before, targets, _default(first.asked.request, environ))
+    after = with_settings(before, targets, _default(first.wanted.request, environ))
     python = f"--python {minor_of(first.lock.python)}"
     extra = next((f" --extra {it.extra}" for it in targets if it.extra), "")
     return settings._replace(after=mark + after, command=f"uv lock && uv sync {python}{extra}")
 
 
 def _text(edited: str | None) -> tuple[str, str]:
-    """The mark of UTF-8 at the begin of the file, if it has one, and its text. Raises UsageError without a file."""
+    """The byte order mark of the file, "" without one, and its text. Raises UsageError without a file."""
     file, mark = Path(PYPROJECT), codecs.BOM_UTF8.decode()
     mark = mark if (read_bytes(file, LONGEST) or b"").startswith(codecs.BOM_UTF8) else ""
     return mark, (read_text(file) if edited is None else edited).removeprefix(mark)
@@ -123,15 +123,15 @@ def _target(name: str, found: Sequence[PartLock], matrix: Matrix) -> LockedTarge
 
 
 def _requires(it: PartLock, matrix: Matrix) -> Iterator[str]:
-    """What was requested, without versions: a framework by the name of its wheel, with the extras of its build."""
-    held = stack_in(it.lock, PurePath(it.asked.path(it.platform)), "", it.platform, matrix)
+    """The requirements without versions: a framework under the name of its wheel, with the extras of its build."""
+    stack = stack_in(it.lock, PurePath(it.wanted.path(it.platform)), "", it.platform, matrix)
     made = it.lock.made
     for text in () if made is None else made.request or ():
         try:
             need = parse_need(text)
         except ValueError:
-            continue  # an address without a name, which the project gives to uv itself
-        rows = () if held is None else held.releases.get(framework_of_word(need.name) or "", ())
+            continue  # an address without a name, which the user must give to uv
+        rows = () if stack is None else stack.releases.get(framework_of_word(need.name) or "", ())
         name, extras = (rows[0].package, rows[0].extras) if rows else (need.name, need.extras)
         if not need.url:
             yield f"{name}[{','.join(sorted(extras))}]" if extras else name

@@ -1,1 +1,1 @@
-"""The machines and options of a request, and how a command would say it."""
+"""The machines and options of a request, and its command line."""

@@ -1,9 +1,9 @@
-"""What the order of channels leaves of the sources: the first channel that has a name is the only one for it.
+"""The sources that remain with an order of channels: only the first channel that has a name provides it.
 
-That is strict priority, which pixi keeps by default, and conda where it is configured:
+This is strict priority, the default of pixi and an option of conda:
 https://docs.conda.io/projects/conda/en/stable/user-guide/tasks/manage-channels.html
 
-So the channel of PyTorch before conda-forge means its own builds.
+So PyTorch's channel before conda-forge means PyTorch's own builds.
 """
 
 from __future__ import annotations
@@ -22,19 +22,19 @@ _BEHIND_THE_PYTORCH_CHANNEL = (Source.PYTORCH_CHANNEL, Source.CONDA_FORGE, *WHEE
 
 
 def sources_of(channels: Sequence[str]) -> tuple[Source, ...]:
-    """Where builds are to be from, in order of preference, as ``channels`` have it; () where they do not say."""
+    """The sources of builds in the order of ``channels``; () if these do not decide."""
     known = (Source.PYTORCH_CHANNEL.channel, Source.CONDA_FORGE.channel)
     first = next((name for name in map(channel_name, channels) if name in known), None)
     return _BEHIND_THE_PYTORCH_CHANNEL if first == Source.PYTORCH_CHANNEL.channel else ()
 
 
 def in_order(request: Request) -> Request:
-    """``request`` with the sources that its channels mean, unless it names some itself."""
+    """``request`` with the sources of its channels, unless it names sources itself."""
     return request._replace(sources=request.sources or sources_of(request.channels))
 
 
 def solver_of(request: Request, matrix: Matrix) -> Solver:
-    """A solver that does not see what stands behind another channel; all of it where ``request`` names its sources."""
+    """A solver without builds that another channel hides. Has all builds if ``request`` names its sources."""
     behind = not request.sources and bool(sources_of(request.channels))
     return Solver(matrix, _without_what_is_behind if behind else None)
 

@@ -1,4 +1,4 @@
-"""The command line that stands for a request: for headers, and for the ways out that an error offers."""
+"""The command line for a request, used in headers and in hints."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _FILE_OF = {"requirements": "requirements.txt", "pylock": "pylock.toml", "conda-
 
 
 def command_of(request: Request) -> str:
-    """The envsolve command a person would type for ``request``, quoted for a POSIX shell and without secrets."""
+    """The envsolve command that a person would type for ``request``, quoted for a POSIX shell and without secrets."""
     words = ["envsolve"]
     for option, values in _options(request):
         for value in values:
@@ -33,39 +33,39 @@ def command_of(request: Request) -> str:
     return shlex.join(map(without_secrets, words))
 
 
-def way_out(text: str, instead: Request, asked: Request, kind: str | None = None) -> Hint:
-    """``text`` with how ``instead`` is requested: by a command, or by what changes in a project that has ``asked``."""
-    if not asked.requester.file:
+def way_out(text: str, instead: Request, original: Request, kind: str | None = None) -> Hint:
+    """A hint with ``text`` and how to request ``instead``: a command, or the changes to the project of ``original``."""
+    if not original.requester.file:
         return Hint(text, command_of(instead), kind)
-    changes = [] if instead.hosts != asked.hosts else list(_changes(instead, asked))
+    changes = [] if instead.hosts != original.hosts else list(_changes(instead, original))
     return Hint(f"{text}: {' and '.join(changes)}" if changes else text, kind=kind)
 
 
-def _changes(instead: Request, asked: Request) -> Iterator[str]:
-    """How a project that requires one thing requires another, key by key."""
-    before = {option: tuple(values) for option, values in _options(asked)}
+def _changes(instead: Request, original: Request) -> Iterator[str]:
+    """The changes to the keys of a project that turn one request into the other."""
+    before = {option: tuple(values) for option, values in _options(original)}
     for option, values in _options(instead):
         found, key = tuple(values), key_of(option)
         if found == before[option]:
             continue
         if option == "--format":
-            yield from (asked.requester.setting("outputs", _FILE_OF[it]) for it in found if it in _FILE_OF)
+            yield from (original.requester.setting("outputs", _FILE_OF[it]) for it in found if it in _FILE_OF)
         elif found:
             dependent = _dependent(instead) if option == "--framework" else ()
-            yield asked.requester.setting(key, *found, *dependent)
+            yield original.requester.setting(key, *found, *dependent)
         else:
-            yield f"without {asked.requester.name_of(key)}"
-    if instead.packages.allow_builds and not asked.packages.allow_builds:
-        yield asked.requester.setting("allow-builds")
-    if instead.packages.extensions and not asked.packages.extensions:
-        yield asked.requester.setting("extensions")
-    if instead.packages.pre and not asked.packages.pre:
-        yield asked.requester.setting("pre")
+            yield f"without {original.requester.name_of(key)}"
+    if instead.packages.allow_builds and not original.packages.allow_builds:
+        yield original.requester.setting("allow-builds")
+    if instead.packages.extensions and not original.packages.extensions:
+        yield original.requester.setting("extensions")
+    if instead.packages.pre and not original.packages.pre:
+        yield original.requester.setting("pre")
 
 
 def _dependent(request: Request) -> Iterator[str]:
-    """The dependent frameworks of a request, which a project may have among its frameworks."""
-    from envsolve.frameworks import DEPENDENT_FRAMEWORKS  # where a project needs a change; all else does without
+    """The dependent frameworks of a request, which a project may list among its frameworks."""
+    from envsolve.frameworks import DEPENDENT_FRAMEWORKS  # only needed for a project
 
     for text in request.packages.requirements:
         with suppress(ValueError):
@@ -74,7 +74,7 @@ def _dependent(request: Request) -> Iterator[str]:
 
 
 def recorded_options(request: Request) -> Options:
-    """What an answer records of the options of a request, beside the machines: values by the keys of a project."""
+    """The options of a request that an answer records, without its machines, by the keys of a project."""
     flags = {
         "exact": request.packages.exact,
         "allow-builds": request.packages.allow_builds,
@@ -90,7 +90,7 @@ def recorded_options(request: Request) -> Options:
 
 
 def recorded_command(request: Request) -> str:
-    """The command that an answer says it was made with. Machines that a project names are named as there."""
+    """The command that an answer records. Machines that a project names have the same names in it."""
     if not request.named_hosts:
         return command_of(request)
     options = command_of(request._replace(hosts=(), platforms=())).removeprefix("envsolve ")
@@ -99,7 +99,7 @@ def recorded_command(request: Request) -> str:
 
 
 def _options(request: Request) -> Iterator[tuple[str, Iterable[str]]]:
-    """Every option with its values; what is left to its default has none."""
+    """Every option with its values; options at their default have none."""
     yield "--framework", map(str, request.frameworks)
     yield "--requirement", request.packages.files
     yield "--constraint", request.packages.constraints
@@ -128,7 +128,7 @@ def _given(value: str | None) -> tuple[str, ...]:
 
 
 def _hosts(names: Sequence[str]) -> Sequence[str]:
-    """``names``, with one for a list of nodes of which all are there."""
+    """``names``. If all nodes of a list are there, one name for the list replaces them."""
     if not any(":" in it for it in names):
         return names
     from envsolve.fleet.inventory import together

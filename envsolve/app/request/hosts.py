@@ -16,7 +16,7 @@ from envsolve.model.requester import Requester
 
 
 def detected_host(matrix: Matrix, environ: Mapping[str, str], *, thorough: bool) -> Host:
-    """Detect this machine, with what the environment variables of other tools override."""
+    """Detect this machine and apply overrides in environment variables of other tools."""
     from envsolve.host.detection import detect
 
     found = detect(thorough=thorough, environ=environ, pci_table=matrix.gpu_of_pci_id)
@@ -24,14 +24,14 @@ def detected_host(matrix: Matrix, environ: Mapping[str, str], *, thorough: bool)
 
 
 def only_host(request: Request, matrix: Matrix, environ: Mapping[str, str]) -> Host:
-    """The host of a request without host files: of the named GPUs, or this machine."""
+    """The host of a request without host files: the named GPUs, or this machine."""
     if request.gpus and request.gpus != ("auto",):
         return _named_host(request, matrix, environ)
     return _for_platform(detected_host(matrix, environ, thorough=False), request)
 
 
 def each_host(request: Request) -> Request:
-    """``request`` with each machine of its lists of nodes by name."""
+    """``request`` with its lists of nodes replaced by the names of the nodes."""
     if not request.hosts:
         return request
     from envsolve.fleet.inventory import nodes_named
@@ -42,7 +42,7 @@ def each_host(request: Request) -> Request:
 
 
 def read_hosts(request: Request, matrix: Matrix) -> tuple[Host, ...]:
-    """The hosts that ``request`` names. Raises UsageError for one that cannot be read."""
+    """The hosts that ``request`` names. Raises UsageError if one cannot be read."""
     from envsolve.fleet.inventory import nodes_named
 
     known = {it.name: it.host for it in request.named_hosts}
@@ -86,7 +86,7 @@ def _named_gpu(text: str, matrix: Matrix, requester: Requester) -> Gpu:
 
 
 def with_named_gpus(host: Host, matrix: Matrix) -> Host:
-    """Fill in capabilities that follow from a product name; a name that is unknown or ambiguous stays open."""
+    """Add capabilities that follow from product names; unknown or ambiguous names stay without."""
     if all(gpu.compute_capability is not None for gpu in host.gpus):
         return host
     return host._replace(gpus=tuple(_capable(gpu, matrix) for gpu in host.gpus))
@@ -102,20 +102,20 @@ def _capable(gpu: Gpu, matrix: Matrix) -> Gpu:
 
 
 def this_platform() -> Platform:
-    """The platform envsolve runs on. Raises UsageError if it is none that the matrix covers."""
+    """The platform that envsolve runs on. Raises UsageError if the matrix does not cover it."""
     from envsolve.host.machine import this_platform as found
 
     return found()
 
 
 def with_known_cuda(host: Host, cuda: CudaTable) -> Host:
-    """State the CUDA a driver supports where only the driver is known: the number nvidia-smi prints."""
+    """Add the CUDA version that a driver supports, which nvidia-smi prints, if only the driver is known."""
     branch = cuda.branch_of(host.driver) if host.driver is not None and host.driver_cuda is None else None
     return host if branch is None else with_origin(host._replace(driver_cuda=branch.cuda), "driver_cuda", "the matrix")
 
 
 def _for_platform(host: Host, request: Request) -> Host:
-    """The detected machine as another system's target: its GPUs count, its driver's number says nothing there."""
+    """The detected machine as a target with another system: its GPUs count, but not its driver's version."""
     target = request.platform
     if target is None or target.is_windows is host.platform.is_windows or host.driver is None:
         return host
@@ -123,5 +123,5 @@ def _for_platform(host: Host, request: Request) -> Host:
         return host
     naming = f"give the target's driver with {request.requester.name_of('driver')}"
     note = f"the driver of this {host.platform} machine is ignored for {target}: {naming}"
-    kept = {key: value for key, value in host.origin.items() if key not in ("driver", "driver_cuda")}
-    return host._replace(driver=None, driver_cuda=None, origin=kept, notes=(*host.notes, note))
+    origin = {key: value for key, value in host.origin.items() if key not in ("driver", "driver_cuda")}
+    return host._replace(driver=None, driver_cuda=None, origin=origin, notes=(*host.notes, note))

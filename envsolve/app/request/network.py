@@ -1,4 +1,4 @@
-"""How a command goes out to package indexes and channels."""
+"""How a command accesses package indexes and channels."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 
 class Network(NamedTuple):
-    """``offline`` makes no request, ``refresh`` ignores the cache."""
+    """``offline`` sends no requests, ``refresh`` ignores the cache."""
 
     offline: bool = False
     refresh: bool = False

@@ -1,4 +1,4 @@
-"""What the environment variables of other tools say about a machine, in their own units.
+"""Environment variables of other tools that describe the machine, in their own units.
 
 The driver: 1. UV_CUDA_DRIVER_VERSION (a driver version) 2. CONDA_OVERRIDE_CUDA (a CUDA version; empty: no CUDA at all).
 The GPU: CONDA_OVERRIDE_CUDA_ARCH (a compute capability).
@@ -25,8 +25,8 @@ CONDA_CAPABILITY = "CONDA_OVERRIDE_CUDA_ARCH"
 def overridden(host: Host, cuda: CudaTable, environ: Mapping[str, str]) -> Host:
     """``host`` with UV_CUDA_DRIVER_VERSION, CONDA_OVERRIDE_CUDA and CONDA_OVERRIDE_CUDA_ARCH applied.
 
-    CONDA_OVERRIDE_CUDA is a CUDA version; the oldest driver that supports it in full stands for it. Empty, it says that
-    there is no CUDA at all, as in conda. Raises UsageError for a value that cannot be read.
+    CONDA_OVERRIDE_CUDA is a CUDA version and means the oldest driver that fully supports it. If empty, there is no
+    CUDA, as in conda. Raises UsageError if a value cannot be read.
     """
     capability = _read(environ, CONDA_CAPABILITY, ComputeCapability.parse)
     if capability is not None:
@@ -37,8 +37,8 @@ def overridden(host: Host, cuda: CudaTable, environ: Mapping[str, str]) -> Host:
     if driver is not None:
         return with_driver(host, driver, UV_DRIVER)
     if environ.get(CONDA_CUDA) == "":
-        kept = {key: value for key, value in host.origin.items() if key != "driver"}
-        emptied = host._replace(driver=None, driver_cuda=None, gpus=(), status=GpuStatus.NO_GPU, origin=kept)
+        origins = {key: value for key, value in host.origin.items() if key != "driver"}
+        emptied = host._replace(driver=None, driver_cuda=None, gpus=(), status=GpuStatus.NO_GPU, origin=origins)
         return with_origin(with_origin(emptied, "driver_cuda", CONDA_CUDA), "gpus", CONDA_CUDA)
     version = _read(environ, CONDA_CUDA, _major_or_minor)
     if version is None:
@@ -52,11 +52,11 @@ def overridden(host: Host, cuda: CudaTable, environ: Mapping[str, str]) -> Host:
 
 
 def with_driver(host: Host, driver: DriverVersion | None, origin: str) -> Host:
-    """``host`` with another driver; what the old one supported is forgotten."""
+    """``host`` with another driver, and without the CUDA version of the old one."""
     if driver is None:
         return host
-    kept = {key: value for key, value in host.origin.items() if key != "driver_cuda"}
-    changed = host._replace(driver=driver, driver_cuda=None, origin=kept)
+    origins = {key: value for key, value in host.origin.items() if key != "driver_cuda"}
+    changed = host._replace(driver=driver, driver_cuda=None, origin=origins)
     return with_origin(changed, "driver", origin)
 
 
@@ -66,7 +66,7 @@ def with_origin(host: Host, key: str, origin: str) -> Host:
 
 
 def require_known(capability: ComputeCapability, cuda: CudaTable, origin: str) -> None:
-    """Raise UsageError for a capability that no GPU of the matrix has, naming where it came from."""
+    """Raise UsageError for a capability that no GPU of the matrix has. The error names its origin."""
     known = {life.capability for life in cuda.architectures}
     if capability not in known:
         raise UsageError(
@@ -78,7 +78,7 @@ def require_known(capability: ComputeCapability, cuda: CudaTable, origin: str) -
 
 
 def _major_or_minor(text: str) -> CudaVersion:
-    """A CUDA version as conda takes it: 12.4, or 12 for 12.0."""
+    """A CUDA version as conda accepts it: 12.4, or 12 for 12.0."""
     return CudaVersion.parse(f"{text}.0" if text.isdigit() else text)
 
 

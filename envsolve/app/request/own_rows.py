@@ -1,4 +1,4 @@
-"""Answers that rest on rows which were not shipped: they say so, as another machine may not have these rows."""
+"""Notes on answers that depend on rows that envsolve does not ship, as other machines may not have these rows."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from envsolve.model.release import Release
 from envsolve.model.solution import Solution
 
 GPU_CODE = "sass"
-"""The field of a row that says which GPUs it has code for."""
+"""The field of a row with the GPUs that it has code for."""
 _WORDS = {"cuda": "CUDA", "cudnn": "cuDNN", "sass": "machine code", "ptx": "PTX"}
 
 
@@ -22,7 +22,7 @@ def stack_is_own(matrix: Matrix, solution: Solution) -> bool:
 
 
 def pins_are_own(matrix: Matrix, pins: Iterable[Pin], platform: Platform) -> bool:
-    """Whether the matrix is not the shipped one, or what it says of one of ``pins`` was read on this machine."""
+    """Whether the matrix is not the shipped one, or its facts about one of ``pins`` were read on this machine."""
     if not matrix.is_shipped:
         return True
     return bool(matrix.overlays) and any(_was_read_here(pin, matrix, platform) for pin in pins)
@@ -39,7 +39,7 @@ def _was_read_here(pin: Pin, matrix: Matrix, platform: Platform) -> bool:
 
 
 def notes_on_own_rows(solution: Solution) -> Iterator[Note]:
-    """The builds of a stack that the shipped matrix has not, and how to have read what was only inferred."""
+    """The builds of a stack that the shipped matrix does not have, and how to read facts that were only inferred."""
     for choice in solution.choices:
         if choice.release.read_here:
             yield _note(choice.release)

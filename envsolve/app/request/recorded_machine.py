@@ -1,7 +1,7 @@
-"""The machine that a lock was made for, as the lock itself says, where the present machine says less.
+"""The machine that a lock was made for, as recorded in the lock, for use if the present machine lacks a GPU.
 
-A lock records the lowest driver that it needs, the compute capabilities that it runs on and the C library, which is all
-that it depends on (the facts of :func:`envsolve.lockfile.facts.facts_of`, or its comments).
+A lock records everything that it depends on: the lowest driver that it needs, the compute capabilities that it
+supports, and the C library (the facts of :func:`envsolve.lockfile.facts.facts_of`, or its comments).
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ ORIGIN = OF_LOCK
 
 
 class RecordedMachine(NamedTuple):
-    """What a lock says of its machine; a lock for the CPU has no driver and no GPUs."""
+    """The machine that a lock records. For the CPU it has no driver and no GPUs."""
 
     driver: DriverVersion | None
     capabilities: tuple[ComputeCapability, ...]
@@ -29,7 +29,7 @@ class RecordedMachine(NamedTuple):
 
     @property
     def is_gpu(self) -> bool:
-        """Whether it has a GPU, whichever it is."""
+        """Whether it has any GPU."""
         return self.driver is not None or bool(self.capabilities)
 
     def __str__(self) -> str:
@@ -37,9 +37,9 @@ class RecordedMachine(NamedTuple):
         return named if self.driver is None else f"{named}, driver {self.driver}"
 
     def stands_in_for(self, host: Host) -> Host:
-        """``host`` with what it does not know itself, and the C library of the lock, on which both can run it.
+        """``host`` completed with the recorded values, and with the lock's C library if both can run the lock.
 
-        A newer C library than the lock's takes the same packages: it is not for the machine to change them.
+        A newer C library than the lock's does not change the packages.
         """
         origin = dict(host.origin)
         driver, gpus = host.driver, host.gpus
@@ -53,11 +53,11 @@ class RecordedMachine(NamedTuple):
 
 
 def recorded_machine(path: Path, platform: Platform) -> RecordedMachine | None:
-    """The machine of the lock at ``path``; None if there is no file, or it does not say."""
+    """The machine of the lock at ``path``; None if there is no file, or it does not record one."""
     try:
         lock = lock_at(path, platform)
     except UsageError:
-        return None  # whoever needs what is in it says why it cannot be read
+        return None  # code that needs the contents reports the error
     return None if lock is None or lock.made is None else _machine(lock)
 
 

@@ -1,4 +1,4 @@
-"""The honest no: why there is no stack, and what to type instead. Imported only when there is none."""
+"""Why there is no stack, and what to type instead. Imported only in that case."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _OF_MACHINES = (Kind.DRIVER, Kind.GPU, Kind.GLIBC)
 
 
 def refusal(request: Request, problem: Problem, solver: Solver) -> UnsolvableError:
-    """Why ``solver`` has no stack for ``problem``, as the error that ends the command."""
+    """Why ``solver`` has no stack for ``problem``, as an error."""
     error = _refusal(request, problem, solver)
     if problem.cpu and problem.platform.has_cuda and not request.hosts and request.gpus in ((), ("auto",)):
         error.cause = (*error.cause, "no NVIDIA GPU was found: the request is for the CPU")
@@ -33,7 +33,7 @@ def refusal(request: Request, problem: Problem, solver: Solver) -> UnsolvableErr
 
 def _refusal(request: Request, problem: Problem, solver: Solver) -> UnsolvableError:
     hopeless = _hopeless_machine(request, problem, solver)
-    if hopeless is not None:  # no other machine has a part in it, and no group would help
+    if hopeless is not None:  # no other machine is involved, and groups would not help
         return _refusal_of_one(hopeless, request, problem, solver)
     conflict = explain(request, problem, solver)
     if len(_machines_in(conflict.minimal)) > 1:
@@ -45,7 +45,7 @@ def _refusal(request: Request, problem: Problem, solver: Solver) -> UnsolvableEr
 
 
 def _refusal_of_one(number: int, request: Request, problem: Problem, solver: Solver) -> UnsolvableError:
-    """Why one of several machines has no stack; the ways out serve all of them, or else that one, and say so."""
+    """Why one of several machines has no stack. Hints apply to all machines, or say that they are for one."""
     machine = problem.machines[number]
     by_itself = problem._replace(machines=(machine,))
     conflict = explain(request, by_itself, solver)
@@ -70,7 +70,7 @@ def _error(code: str, message: str, conflict: Conflict) -> UnsolvableError:
 
 
 def _hopeless_machine(request: Request, problem: Problem, solver: Solver) -> int | None:
-    """The number of the first machine that has no stack even by itself, where there are several."""
+    """The index of the first of several machines that has no stack even by itself; None if there is none."""
     if len(problem.machines) == 1:
         return None
     by_itself = (problem._replace(machines=(machine,)) for machine in problem.machines)
@@ -81,20 +81,20 @@ def _machines_in(minimal: Sequence[Constraint]) -> list[int]:
     return sorted({constraint.number for constraint in minimal if constraint.kind in _OF_MACHINES})
 
 
-def _hint(way: WayOut, asked: Request) -> Hint:
-    """The way out as typed; where a driver has to be installed on another host, its file has to be written again."""
-    if way.on and (any(it.name == way.on[0] for it in asked.named_hosts) or machine_of(way.on[0]) is not None):
-        return Hint(f"{way.text}; then set it with {asked.requester.name_of('driver')}", kind=way.kind)
+def _hint(way: WayOut, original: Request) -> Hint:
+    """The hint with its command. If another host needs a new driver, its host file must be written again."""
+    if way.on and (any(it.name == way.on[0] for it in original.named_hosts) or machine_of(way.on[0]) is not None):
+        return Hint(f"{way.text}; then set it with {original.requester.name_of('driver')}", kind=way.kind)
     if way.on and not Path(way.on[0]).exists():  # FILE:NODE
         return Hint(f"{way.text}; then list the nodes again", kind=way.kind)
     if way.on:
         command = f"envsolve detect --json > {way.on[0]}"
         return Hint(f"{way.text}; then write its host file again", command, way.kind)
-    return way_out(way.text, way.request, asked, way.kind)
+    return way_out(way.text, way.request, original, way.kind)
 
 
 def _several_stacks(request: Request, problem: Problem, conflict: Conflict, solver: Solver) -> UnsolvableError:
-    """Each machine has a stack, but not all the same one: the fewest stacks, and who makes them several."""
+    """Each machine has a stack, but not all the same one: the smallest number of stacks, and the reason."""
     groups = smallest_split(request, problem, solver)
     machines = [problem.machines[number] for number in _machines_in(conflict.minimal)]
     what = "hosts" if request.hosts else "GPUs"
@@ -112,7 +112,7 @@ def _several_stacks(request: Request, problem: Problem, conflict: Conflict, solv
 
 
 def _forcing(request: Request, problem: Problem, minimal: Sequence[Constraint], solver: Solver) -> list[Machine]:
-    """The machines without any one of which the others have a stack in common: all of them are in the conflict."""
+    """The machines in the conflict without any one of which the others have a common stack."""
     if len(problem.machines) <= 2:  # noqa: PLR2004  # of two, each forces the other
         return []
     machines = problem.machines
@@ -138,7 +138,7 @@ def _group_hints(request: Request, problem: Problem, groups: Sequence[Group]) ->
 
 
 def _request_for(request: Request, machines: Sequence[Machine]) -> Request:
-    """The request for some of its machines. One host of each profile gives the answer of all that are like it."""
+    """The request for some of its machines. One host of each profile gives the same answer as all of them."""
     if request.hosts:
         return request._replace(hosts=tuple(machine.hosts[0] for machine in machines))
     return request._replace(gpus=tuple(name or str(gpu) for machine in machines for gpu, name in machine.gpus))
@@ -152,5 +152,5 @@ def _listed(machines: Sequence[Machine]) -> str:
 
 
 def _name_of(machine: Machine) -> str:
-    """The host files, or the GPUs where they were named instead."""
+    """The host files, or the GPUs if these were given instead."""
     return machine.name if machine.hosts else " and ".join(machine.gpu_label(gpu) for gpu, _ in machine.gpus)

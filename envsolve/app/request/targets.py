@@ -1,7 +1,7 @@
-"""From a request to the machines its stack must run on: named GPUs, host files, or this machine.
+"""Turns a request into the machines that its stack must run on: named GPUs, host files, or this machine.
 
-The driver of the target comes from, in order: 1. ``--driver`` (or ENVSOLVE_DRIVER) 2. UV_CUDA_DRIVER_VERSION
-3. CONDA_OVERRIDE_CUDA 4. detection. Its GPUs: 1. ``--gpu`` or ``--host`` 2. CONDA_OVERRIDE_CUDA_ARCH 3. detection.
+The driver of the target comes from, in order: 1. ``--driver`` (or ENVSOLVE_DRIVER) 2. UV_CUDA_DRIVER_VERSION 3.
+CONDA_OVERRIDE_CUDA 4. detection. Its GPUs: 1. ``--gpu`` or ``--host`` 2. CONDA_OVERRIDE_CUDA_ARCH 3. detection.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ from envsolve.model.versions import LibcVersion
 GB10 = ComputeCapability(12, 1)
 _MOST_NAMED = 4
 OF_LOCK = "the lock"
-"""Where a driver or a GPU is from that an existing lock records."""
+"""The origin of a driver or a GPU that an existing lock records."""
 
 
 class Target(NamedTuple):
-    """The problem a request poses on one platform, the hosts it was made from, and what the user should know of them.
+    """The problem of a request on one platform, the hosts that it was made from, and notes.
 
-    ``request`` is the part of the whole request that is about this platform. ``fell_to_cpu`` says that no GPU was found
-    and CPU was not requested.
+    ``request`` is the part of the whole request for this platform. ``fell_to_cpu`` means that no GPU was found and the
+    CPU was not requested.
     """
 
     request: Request
@@ -43,20 +43,20 @@ class Target(NamedTuple):
     fell_to_cpu: bool
 
     def asking(self, **bounds: Any) -> Target:
-        """The target with other ``frameworks``, ``python`` or ``cuda`` in the request and in the problem alike."""
+        """The target with other ``frameworks``, ``python`` or ``cuda`` in both the request and the problem."""
         return self._replace(request=self.request._replace(**bounds), problem=self.problem._replace(**bounds))
 
 
 _ASSUMED = "assumed"
-"""Origin of a C library that was not specified or detected."""
+"""The origin of a C library that was not specified or detected."""
 CPU_ENVIRONMENT = "this is a CPU environment"
 
 
 def targets_of(request: Request, matrix: Matrix, environ: Mapping[str, str]) -> tuple[Target, ...]:
-    """Find the machines of ``request``, one target for each platform that is named or that its host files have.
+    """Find the machines of ``request``, with one target for each platform that it or its host files name.
 
-    Raises UsageError for options that contradict each other, unknown GPUs and unreadable host files, and
-    UnsolvableError where a GPU is present but cannot be identified.
+    Raises UsageError for contradictory options, unknown GPUs and host files that cannot be read; UnsolvableError if a
+    GPU is present but cannot be identified.
     """
     _check_contradictions(request)
     request = each_host(request)
@@ -70,16 +70,16 @@ def targets_of(request: Request, matrix: Matrix, environ: Mapping[str, str]) -> 
 
 
 def platforms_of(request: Request, matrix: Matrix) -> tuple[Platform, ...]:
-    """The platforms that :func:`targets_of` finds, each once, without looking at a machine. Errors as there."""
+    """The platforms of :func:`targets_of`, each once, without detecting a machine. Raises the same errors."""
     if request.hosts and not request.platforms:
         return tuple(dict.fromkeys(host.platform for host in read_hosts(each_host(request), matrix)))
     return request.platforms or (this_platform(),)
 
 
 def target_of(request: Request, matrix: Matrix, environ: Mapping[str, str], *, answer: str = CPU_ENVIRONMENT) -> Target:
-    """Find the machines of a request for one platform; errors as in :func:`targets_of`.
+    """Find the machines of a request for one platform. Raises the same errors as :func:`targets_of`.
 
-    ``answer`` is what the note calls what the request gets where no GPU was found.
+    ``answer`` is the name of the result in the note that no GPU was found.
     """
     _check_contradictions(request)
     request = each_host(request)
@@ -88,7 +88,7 @@ def target_of(request: Request, matrix: Matrix, environ: Mapping[str, str], *, a
 
 
 def _parts_by_platform(request: Request, matrix: Matrix) -> Iterator[tuple[Request, tuple[Host, ...]]]:
-    """The request for the hosts of each platform, in the order they were named."""
+    """The request for the hosts of each platform, in the order in which they were named."""
     hosts = read_hosts(request, matrix)
     platforms = request.platforms or tuple(dict.fromkeys(host.platform for host in hosts))
     if len(platforms) == 1:
@@ -139,7 +139,7 @@ def _target(
 def _all_machines(
     request: Request, hosts: Sequence[Host], cuda: CudaTable, platform: Platform, *, cpu: bool
 ) -> tuple[Machine, ...]:
-    """The machines of all hosts, those that no rule distinguishes as one."""
+    """The machines of all hosts. Those that no rule distinguishes count as one."""
     names = request.hosts or ("",) * len(hosts)
     machines = tuple(
         machine._replace(hosts=(name,) if name else ())
@@ -154,27 +154,27 @@ def _all_machines(
 
 
 def glibc_of(problem: Problem) -> LibcVersion | None:
-    """The oldest C library of the machines; None beside Linux."""
+    """The oldest C library of the machines; None if they do not run Linux."""
     return min((machine.glibc for machine in problem.machines if machine.glibc is not None), default=None)
 
 
 def _check_contradictions(request: Request) -> None:
-    said = request.requester.setting
+    option = request.requester.setting
 
     def refuse(message: str) -> UsageError:
         return UsageError("contradictory-options", message)
 
     if "none" in request.gpus and len(request.gpus) > 1:
-        raise refuse(f"{said('gpus', 'none')} requests the CPU and cannot be combined with GPUs")
+        raise refuse(f"{option('gpus', 'none')} requests the CPU and cannot be combined with GPUs")
     if "auto" in request.gpus and len(request.gpus) > 1:
-        raise refuse(f"{said('gpus', 'auto')} uses this machine's GPUs and cannot be combined with others")
+        raise refuse(f"{option('gpus', 'auto')} uses this machine's GPUs and cannot be combined with others")
     if request.hosts and request.gpus:
         both = f"{request.requester.name_of('hosts')} and {request.requester.name_of('gpus')}"
         raise refuse(f"{both} both name GPUs: give one of them")
     for key, value in (("driver", request.driver), ("cuda", request.cuda)):
         if request.wants_cpu and value is not None:
             about = request.requester.name_of(key)
-            raise refuse(f"{said('gpus', 'none')} requests the CPU and {about} a GPU: give one of them")
+            raise refuse(f"{option('gpus', 'none')} requests the CPU and {about} a GPU: give one of them")
     if request.glibc is not None and request.platforms and not any(it.is_linux for it in request.platforms):
         raise refuse(
             f"{request.requester.name_of('glibc')} applies only to Linux, and the target is {request.platforms[0]}"
@@ -203,9 +203,9 @@ def _contradicts_host_file(platforms: Sequence[Platform], other: Host, requester
 
 
 def _falls_to_cpu(hosts: tuple[Host, ...], request: Request) -> bool:
-    """Whether no GPU is there: none found, and no driver stated that would speak for one elsewhere.
+    """Whether there is no GPU: none was found, and no driver was given for another machine.
 
-    Raises UsageError if some hosts have GPUs and others none.
+    Raises UsageError if some hosts have GPUs and others do not.
     """
     without = [host for host in hosts if not host.gpus and host.status in (GpuStatus.NO_HARDWARE, GpuStatus.NO_GPU)]
     stating = (request.requester.name_of("driver"), UV_DRIVER, CONDA_CUDA, OF_LOCK)
@@ -218,7 +218,7 @@ def _falls_to_cpu(hosts: tuple[Host, ...], request: Request) -> bool:
 
 
 def _hosts_differ(hosts: Sequence[Host], without: Sequence[Host], request: Request) -> UsageError:
-    """Some of the host files have GPUs and some have none; a few are named, and the two commands if they are short."""
+    """The error if only some host files have GPUs. Names a few, and shows both commands if they are short."""
     names: dict[bool, list[str]] = {True: [], False: []}
     for name, host in zip(request.hosts, hosts, strict=True):
         names[host in without].append(name)
@@ -238,7 +238,7 @@ def _hosts_differ(hosts: Sequence[Host], without: Sequence[Host], request: Reque
 def _platform_notes(
     hosts: tuple[Host, ...], platform: Platform, cuda: CudaTable, requester: Requester
 ) -> Iterator[Note]:
-    """What the numbers of an environment do not say of its machines: where a GB10 is, and how a Jetson gets CUDA."""
+    """Notes on facts that options do not show: the platform of a GB10, and where a Jetson gets its CUDA."""
     capabilities = sorted({capability for host in hosts for capability in host.capabilities})
     if platform is not Platform.LINUX_AARCH64 and GB10 in capabilities:
         text = f"compute capability {GB10} is the DGX Spark's GB10, a linux-aarch64 machine"
@@ -261,7 +261,7 @@ def _cpu_note(host: Host, environ: Mapping[str, str], answer: str, requester: Re
 
 
 def _require_identified(host: Host, request: Request, cuda: CudaTable) -> None:
-    """A GPU that is present but unknown must not end in a CPU build, nor in one picked blindly."""
+    """Raise UnsolvableError if a GPU is present but unknown, instead of choosing a CPU build or guessing."""
     known = {life.capability for life in cuda.architectures}
     strange = [gpu for gpu in host.gpus if gpu.compute_capability not in known]
     by_option = request.driver is not None or request.cuda is not None
@@ -301,7 +301,7 @@ _BLOCKED = {
 
 
 def _machines(host: Host, request: Request, cuda: CudaTable, platform: Platform, *, cpu: bool) -> Iterator[Machine]:
-    """The machine of a host; GPUs named without a driver that no driver drives together are in several."""
+    """The machine of a host; several if GPUs were named without a driver and no driver supports all of them."""
     machine = _machine(host, cuda, platform, cpu=cpu)
     named = host.origin.get("gpus") == request.requester.name_of("gpus") and machine.driver is None
     if not named or not _apart(machine, cuda):

@@ -1,8 +1,8 @@
-"""What is assumed of the machine that a conda lock is for, in conda's terms: its virtual packages.
+"""The virtual packages of conda: assumptions about the machine of a conda lock.
 
-They are stated for the target, whatever machine the lock is made on: what was detected or named of its GPUs, driver and
-C library counts, the rest is the least that a machine of the platform has. conda's variables that override one
-(https://docs.conda.io/projects/conda/en/stable/user-guide/tasks/manage-virtual.html) are taken as stated by the user.
+They describe the target, whatever machine makes the lock: its detected or given GPUs, driver and C library, and
+otherwise the minimum that machines of the platform have. conda's variables that override virtual packages
+(https://docs.conda.io/projects/conda/en/stable/user-guide/tasks/manage-virtual.html) count as given by the user.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _OVERRIDES = {
     "CONDA_OVERRIDE_OSX": "__osx",
     "CONDA_OVERRIDE_ARCHSPEC": "__archspec",
 }
-"""Those of CUDA and the compute capability are read where the machine is detected."""
+"""Variables for CUDA and the compute capability are read when the machine is detected."""
 
 
 def virtual_packages(
@@ -67,7 +67,7 @@ def _assumed(problem: Problem) -> Iterator[VirtualPackage]:
 def _of_gpus(
     problem: Problem, solution: Solution | None, hosts: Sequence[Host], cuda: CudaTable
 ) -> Iterator[VirtualPackage]:
-    """``__cuda`` is the newest CUDA that every driver reads, ``__cuda_arch`` the oldest GPU (CEP 46)."""
+    """``__cuda`` is the newest CUDA that every driver supports, ``__cuda_arch`` the oldest GPU (CEP 46)."""
     version = _cuda_of(solution, hosts, cuda)
     if version is not None:
         yield VirtualPackage("__cuda", str(version))
@@ -76,7 +76,7 @@ def _of_gpus(
 
 
 def _cuda_of(solution: Solution | None, hosts: Sequence[Host], cuda: CudaTable) -> CudaVersion | None:
-    """What the drivers say; without any, what the oldest driver says that the stack runs on."""
+    """The CUDA of the drivers; without drivers, that of the oldest driver that the stack runs on."""
     stated = [host.driver_cuda for host in hosts if host.driver_cuda is not None]
     if stated and len(stated) == len(hosts):
         return min(stated)

@@ -1,1 +1,1 @@
-"""Stacks without packages: the answer, the builds that were passed over, and why."""
+"""Stacks without packages: the answer, the builds that were skipped, and why."""

@@ -1,4 +1,4 @@
-"""The builds that a question to the matrix means: by framework, source, platform, Python, CUDA, and where they run."""
+"""The builds of the matrix that match filters: framework, source, platform, Python, CUDA, and where they run."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ _GPU_HINTS = (
     Hint("show what each source reports", "envsolve detect"),
     Hint("name the GPU by product or compute capability, for example", "envsolve matrix list --gpu 'RTX 3090'"),
 )
-"""Ways out where this machine's GPU is unknown: a listing needs one to judge by."""
+"""Hints if this machine's GPU is unknown, which the list needs."""
 
 
 class Filters(NamedTuple):
-    """What is requested, as typed; empty means all. ``cuda`` is the toolkit a build was compiled with."""
+    """The filters as typed; an empty one matches all. ``cuda`` is the toolkit that a build was compiled with."""
 
     frameworks: tuple[str, ...] = ()
     cuda: SpecifierSet | None = None
@@ -45,7 +45,7 @@ class Filters(NamedTuple):
 
 
 class Build(NamedTuple):
-    """A build with the toolkit it was compiled with, what is known against it, and what serves each GPU requested."""
+    """A build with its toolkit, its known problems, and the code that serves each requested GPU."""
 
     release: Release
     toolkit: Toolkit | None
@@ -54,7 +54,7 @@ class Build(NamedTuple):
 
 
 class Found(NamedTuple):
-    """The builds that are meant, newest first, the tables they are from, and notes on the machine that they are for."""
+    """The matching builds, newest first, with their tables and notes on the machine."""
 
     builds: tuple[Build, ...]
     tables: tuple[FrameworkTable, ...]
@@ -62,30 +62,30 @@ class Found(NamedTuple):
 
 
 def find_builds(filters: Filters, matrix: Matrix, environ: Mapping[str, str]) -> Found:
-    """Every build that ``filters`` mean.
+    """All builds that match ``filters``.
 
-    Raises UsageError for unknown words, UnsolvableError where no known build is meant.
+    Raises UsageError for unknown words, UnsolvableError if no known build matches.
     """
     names = filters.frameworks or matrix.framework_names
-    asked = framework_requests(names, matrix)
-    tables = tuple(matrix.framework(request.framework, None) for request in asked)
+    requested = framework_requests(names, matrix)
+    tables = tuple(matrix.framework(request.framework, None) for request in requested)
     releases = [
         release
-        for request, table in zip(asked, tables, strict=True)
+        for request, table in zip(requested, tables, strict=True)
         for release in table.releases
         if release.lies_in(request.specifier)
     ]
     if not releases:
-        raise _no_release(asked)
+        raise _no_release(requested)
     releases = [release for release in releases if _is_meant(release, filters)]
     machines: tuple[Problem, ...] = ()
     notes: tuple[Note, ...] = ()
     if filters.gpus or filters.driver is not None:
-        machines, notes = _machines(filters, asked, matrix, environ)
+        machines, notes = _machines(filters, requested, matrix, environ)
         running = _running(machines, tables, matrix)
         releases = [release for release in releases if id(release) in running]
     if not releases:
-        raise _no_build(filters, asked)
+        raise _no_build(filters, requested)
     gpus = machines[0].gpus if machines else ()
     return Found(tuple(_builds(_newest_first(releases, matrix), matrix, gpus)), tables, notes)
 
@@ -101,22 +101,22 @@ def _is_meant(release: Release, filters: Filters) -> bool:
 
 
 def _machines(
-    filters: Filters, asked: tuple[FrameworkRequest, ...], matrix: Matrix, environ: Mapping[str, str]
+    filters: Filters, requested: tuple[FrameworkRequest, ...], matrix: Matrix, environ: Mapping[str, str]
 ) -> tuple[tuple[Problem, ...], tuple[Note, ...]]:
-    """The machines to hold builds to, one problem for each platform, and what the user should know about them.
+    """The machines that builds must run on, one problem for each platform, and notes.
 
-    Only ``--gpu auto`` looks at this machine and at the environment variables that stand for one.
+    Only ``--gpu auto`` detects this machine and reads environment variables that describe it.
     """
     if not filters.gpus:
         platforms = filters.platforms or tuple(platform for platform in Platform if platform.has_cuda)
         machine = Machine(driver=filters.driver, gpus=(), glibc=None)
-        return tuple(_problem(asked, platform, machine) for platform in platforms), ()
+        return tuple(_problem(requested, platform, machine) for platform in platforms), ()
     automatic = "auto" in filters.gpus
     problems: list[Problem] = []
     notes: list[Note] = []
     for platform in filters.platforms or ((None,) if automatic else tuple(Platform)):
         platforms = () if platform is None else (platform,)
-        request = Request(frameworks=asked, gpus=filters.gpus, driver=filters.driver, platforms=platforms)
+        request = Request(frameworks=requested, gpus=filters.gpus, driver=filters.driver, platforms=platforms)
         try:
             target = target_of(request, matrix, environ if automatic else {}, answer="these are the CPU builds")
         except UsageError as error:
@@ -131,9 +131,9 @@ def _machines(
     return tuple(problems), tuple(dict.fromkeys(notes))
 
 
-def _problem(asked: tuple[FrameworkRequest, ...], platform: Platform, machine: Machine) -> Problem:
+def _problem(requested: tuple[FrameworkRequest, ...], platform: Platform, machine: Machine) -> Problem:
     machines = (machine._replace(windows_driver=platform.is_windows),)
-    return Problem(frameworks=asked, platform=platform, machines=machines, cpu=False, python=None, cuda=None)
+    return Problem(frameworks=requested, platform=platform, machines=machines, cpu=False, python=None, cuda=None)
 
 
 def _running(problems: tuple[Problem, ...], tables: tuple[FrameworkTable, ...], matrix: Matrix) -> set[int]:
@@ -151,7 +151,7 @@ def _of_platform(table: FrameworkTable, platform: Platform) -> FrameworkTable:
 
 
 def _newest_first(releases: list[Release], matrix: Matrix) -> Iterator[Release]:
-    """By framework, then the newest version first; builds of one version by source, platform and name."""
+    """Sorted by framework, then newest version first; builds of one version by source, platform and name."""
     for name in matrix.framework_names:
         rows = [release for release in releases if release.framework == name]
         rows.sort(key=lambda release: (release.source, release.platform, release.build))
@@ -172,27 +172,27 @@ def _builds(releases: Iterable[Release], matrix: Matrix, gpus: tuple[ComputeCapa
 
 
 def _concerns(entry: KnownBad, release: Release) -> bool:
-    """Whether a failure on some GPUs means anything to ``release``: to a CPU build it does not."""
+    """Whether a failure on some GPUs concerns ``release``: it does not concern a CPU build."""
     return release.cuda is not None or not entry.capabilities
 
 
-def _no_release(asked: tuple[FrameworkRequest, ...]) -> UnsolvableError:
-    named = ", ".join(str(request) for request in asked)
-    hint = Hint("list all versions", f"envsolve matrix show {asked[0].framework}")
+def _no_release(requested: tuple[FrameworkRequest, ...]) -> UnsolvableError:
+    named = ", ".join(str(request) for request in requested)
+    hint = Hint("list all versions", f"envsolve matrix show {requested[0].framework}")
     return UnsolvableError("no-such-release", f"the matrix has no build of {named}", hints=(hint,))
 
 
-def _no_build(filters: Filters, asked: tuple[FrameworkRequest, ...]) -> UnsolvableError:
+def _no_build(filters: Filters, requested: tuple[FrameworkRequest, ...]) -> UnsolvableError:
     parts = [*map(str, filters.sources), *map(str, filters.platforms)]
     parts += [f"Python {filters.python}"] if filters.python is not None else []
     parts += [f"CUDA {filters.cuda}"] if filters.cuda is not None else []
     parts += [f"GPU {gpu}" for gpu in filters.gpus]
     parts += [f"driver {filters.driver}"] if filters.driver is not None else []
-    named = ", ".join(str(request) for request in asked) if filters.frameworks else "any framework"
+    named = ", ".join(str(request) for request in requested) if filters.frameworks else "any framework"
     hints = [Hint("use fewer filters: a build must match all of them")]
     if filters.frameworks and (filters.gpus or filters.driver is not None) and len(filters.platforms) <= 1:
         request = Request(
-            frameworks=asked,
+            frameworks=requested,
             python=filters.python,
             cuda=filters.cuda,
             gpus=filters.gpus,

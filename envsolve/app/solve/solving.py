@@ -1,4 +1,4 @@
-"""The main job: a request becomes the text of an environment, or an error that says why not and what to do."""
+"""The main use case: turns a request into the text of an environment, or an error with a reason and hints."""
 
 from __future__ import annotations
 
@@ -33,10 +33,10 @@ LEFT_OUT = Note(
 
 
 class Solved(NamedTuple):
-    """The texts to write, each with the platform it is for, and what to note beside them.
+    """The texts to write, each with its platform, and notes.
 
-    One text may be for all platforms that were requested; its platform is the first of them. ``locks`` are those that
-    the texts were written from, one for each platform, if they are such; ``answers`` are the stacks.
+    One text may be for all requested platforms; then its platform is the first of these. ``locks`` are the locks that
+    the texts were written from, if any, one for each platform; ``answers`` are the stacks.
     """
 
     texts: tuple[tuple[Platform, str], ...]
@@ -46,7 +46,7 @@ class Solved(NamedTuple):
 
     @property
     def solutions(self) -> tuple[Solution, ...]:
-        """The stacks alone."""
+        """The stacks."""
         return tuple(it.solution for it in self.answers)
 
     @property
@@ -55,25 +55,24 @@ class Solved(NamedTuple):
         return tuple(dict.fromkeys(fact for solution in self.solutions for fact in solution.because))
 
 
-HeldOn = Callable[[Platform], LockedVersions]
-"""What an earlier answer holds for a platform, for the policy that keeps it."""
+ExistingVersions = Callable[[Platform], LockedVersions]
+"""The versions in an existing answer for a platform, for the policy that prefers them."""
 
 
 def solve_request(
     request: Request,
     matrix: Matrix,
     environ: Mapping[str, str],
-    held_on: HeldOn | None = None,
+    existing: ExistingVersions | None = None,
     *,
     recorded: Request | None = None,
 ) -> Solved:
     """The environment for ``request`` in its format, for each of its platforms.
 
-    ``recorded`` is the request that the answer says it was made for, where that is another one.
-
-    Raises UsageError for a request that contradicts itself or cannot be read, UnsolvableError where nothing fits.
+    ``recorded`` is the request to record in the answer if it differs. Raises UsageError for a request that is
+    contradictory or cannot be read, UnsolvableError if nothing fits.
     """
-    answers, notes = answers_to(request, matrix, environ, solver_of(request, matrix), held_on, recorded=recorded)
+    answers, notes = answers_to(request, matrix, environ, solver_of(request, matrix), existing, recorded=recorded)
     return Solved(tuple(write(answers, request.format, notes)), notes, answers)
 
 
@@ -82,13 +81,13 @@ def answers_to(
     matrix: Matrix,
     environ: Mapping[str, str],
     solver: Solver,
-    held_on: HeldOn | None = None,
+    existing: ExistingVersions | None = None,
     *,
     recorded: Request | None = None,
 ) -> tuple[tuple[Answer, ...], tuple[Note, ...]]:
-    """The stacks of :func:`solve_request` before they are written, and what to note beside them. Errors as there."""
+    """The stacks of :func:`solve_request` before they are written, and notes. Raises the same errors."""
     request, hidden = request_without_secrets(request)
-    targets, solutions, differing = stacks_of(request, matrix, environ, solver, held_on)
+    targets, solutions, differing = stacks_of(request, matrix, environ, solver, existing)
     described = partial(_answer, _recorded(request, recorded), matrix, targets)
     answers = []
     beside: list[Note] = []
@@ -114,7 +113,7 @@ def solve_as_locked(
     *,
     recorded: Request | None = None,
 ) -> Solved:
-    """The environment with the stack of the lock for each target, its versions of dependent frameworks, its notes."""
+    """The environment with each target's stack from its lock, its versions of dependent frameworks, and notes."""
     request, hidden = request_without_secrets(request)
     targets, solutions = [target for target, *_ in found], [solution for _, solution, _ in found]
     described = partial(_answer, _recorded(request, recorded), matrix, targets)
@@ -146,7 +145,7 @@ def _with_packages_beside(answer: Answer, target: Target, lock: Lock | None = No
 
 
 def _alternatives(target: Target, solution: Solution, solver: Solver) -> Iterator[Solution]:
-    """The stacks that the other kind of output and other sources would give, each once."""
+    """The stacks for the other kind of output and from other sources, each once."""
     request = target.request
     ways = [request._replace(format="requirements")]
     ways += [request._replace(sources=group) for group in source_groups(request._replace(sources=()))]
@@ -163,25 +162,29 @@ def _releases(solution: Solution) -> tuple[str, ...]:
 
 
 def stacks_of(
-    request: Request, matrix: Matrix, environ: Mapping[str, str], solver: Solver, held_on: HeldOn | None = None
+    request: Request,
+    matrix: Matrix,
+    environ: Mapping[str, str],
+    solver: Solver,
+    existing: ExistingVersions | None = None,
 ) -> tuple[tuple[Target, ...], tuple[Solution, ...], tuple[Note, ...]]:
-    """The targets of a request, the stack of each, and where their releases differ. Errors as in solve_request."""
+    """The targets of a request, their stacks, and notes on differing releases. Raises the errors of solve_request."""
     try:
         targets = tuple(map(_with_packages, targets_of(request, matrix, environ)))
-        if held_on is not None:
+        if existing is not None:
             targets = tuple(
-                target._replace(request=target.request._replace(locked=held_on(target.problem.platform)))
+                target._replace(request=target.request._replace(locked=existing(target.problem.platform)))
                 for target in targets
             )
         return (targets, *solutions_of(targets, solver))
     except UnsolvableError as error:
-        names = ("cuda", *(asked.framework for asked in request.frameworks))
+        names = ("cuda", *(it.framework for it in request.frameworks))
         error.matrix_date = max(str(matrix.document(name).get("updated")) for name in names)
         raise
 
 
 def _with_packages(target: Target) -> Target:
-    """``target`` with the sources that its channels mean, and with the frameworks among its packages."""
+    """``target`` with the sources of its channels, and with the frameworks among its packages."""
     if not target.request.packages.are_named:
         return target._replace(request=in_order(target.request))
     from envsolve.app.solve.unpinned import with_packages
@@ -190,7 +193,7 @@ def _with_packages(target: Target) -> Target:
 
 
 def solutions_of(targets: Sequence[Target], solver: Solver) -> tuple[tuple[Solution, ...], tuple[Note, ...]]:
-    """The stack of each target, and where their releases differ. Raises UnsolvableError if one has none."""
+    """The stack of each target, and notes on differing releases. Raises UnsolvableError if one has none."""
     found = [solver.solve(target.request, target.problem) for target in targets]
     for target, solution in zip(targets, found, strict=True):
         if solution is None:
@@ -205,7 +208,7 @@ def solutions_of(targets: Sequence[Target], solver: Solver) -> tuple[tuple[Solut
 
 
 def _refusal(target: Target, solver: Solver, *, several: bool) -> UnsolvableError:
-    """Why a target has no stack; the main job never pays for explanations."""
+    """Why a target has no stack. The explanation is imported only in that case."""
     from envsolve.app.request.refusal import refusal
 
     error = refusal(target.request, target.problem, solver)
@@ -215,11 +218,13 @@ def _refusal(target: Target, solver: Solver, *, several: bool) -> UnsolvableErro
 
 
 def notes_of(targets: Sequence[Target], solutions: Sequence[Solution | None]) -> Iterator[Note]:
-    """What to note of each target and its stack, if there is one."""
+    """The notes on each target and its stack, if there is one."""
     request = targets[0].request
     if request.packages.extensions and request.format not in PYTHON_FORMATS:
-        said = request.requester.setting("extensions")
-        text = f"{said} is ignored: only Python locks have wheels that are on no index, and they go with PyTorch's own"
+        option = request.requester.setting("extensions")
+        text = (
+            f"{option} is ignored: only Python locks have wheels that are on no index, and they go with PyTorch's own"
+        )
         yield Note("extensions-ignored", text, command_of(request._replace(format="pylock")))
     for target, solution in zip(targets, solutions, strict=True):
         newer = () if solution is None or target.fell_to_cpu else solution.newer_elsewhere
@@ -233,7 +238,7 @@ _MOST_HOSTS = 8
 
 
 def _command_of(request: Request, targets: Sequence[Target]) -> str:
-    """The command that gives this answer again. Of many hosts one of each kind does, which is all a header can hold."""
+    """The command that gives this answer again. It names one host of each kind, as a header has little space."""
     kinds = [machine.hosts[0] for target in targets for machine in target.problem.machines if machine.hosts]
     if request.named_hosts or len(request.hosts) <= _MOST_HOSTS or len(kinds) == len(request.hosts):
         return recorded_command(request)
@@ -242,7 +247,7 @@ def _command_of(request: Request, targets: Sequence[Target]) -> str:
 
 
 def request_without_secrets(request: Request) -> tuple[Request, tuple[Note, ...]]:
-    """``request`` with bare addresses, and a note where something was left out of them."""
+    """``request`` without logins in its addresses, and a note if there were any."""
     of_pytorch = request.packages.pytorch_index_url
     bare = request._replace(
         channels=tuple(map(without_secrets, request.channels)),
@@ -255,7 +260,7 @@ def request_without_secrets(request: Request) -> tuple[Request, tuple[Note, ...]
 
 
 def framework_request(text: str, matrix: Matrix) -> FrameworkRequest:
-    """A framework as typed, by its name or an alias. Raises UsageError, with the nearest name, for an unknown one."""
+    """A framework as typed, by name or alias. Raises UsageError for an unknown one, with the most similar name."""
     try:
         name, specifier = parse_framework(text)
     except ValueError as error:
@@ -286,14 +291,14 @@ def framework_request(text: str, matrix: Matrix) -> FrameworkRequest:
 
 
 def framework_requests(texts: Sequence[str], matrix: Matrix) -> tuple[FrameworkRequest, ...]:
-    """Every framework that is typed, by name, as their order decides nothing; one named twice must meet both ranges."""
-    asked: dict[str, FrameworkRequest] = {}
+    """The typed frameworks, sorted by name, as their order does not matter. One named twice must meet both ranges."""
+    found: dict[str, FrameworkRequest] = {}
     for text in texts:
         request = framework_request(text, matrix)
-        known = asked.get(request.framework)
+        known = found.get(request.framework)
         specifier = request.specifier if known is None else known.specifier & request.specifier
-        asked[request.framework] = FrameworkRequest(request.framework, specifier)
-    return tuple(sorted(asked.values(), key=lambda it: it.framework))
+        found[request.framework] = FrameworkRequest(request.framework, specifier)
+    return tuple(sorted(found.values(), key=lambda it: it.framework))
 
 
 def framework_names(matrix: Matrix) -> dict[str, str]:
@@ -303,6 +308,6 @@ def framework_names(matrix: Matrix) -> dict[str, str]:
 
 
 def matrix_date_of(problem: Problem, matrix: Matrix) -> str:
-    """The day of the newest table that an answer to ``problem`` rests on."""
-    dates = [matrix.framework(asked.framework, problem.platform).updated for asked in problem.frameworks]
+    """The date of the newest table that an answer to ``problem`` uses."""
+    dates = [matrix.framework(it.framework, problem.platform).updated for it in problem.frameworks]
     return max([matrix.cuda.updated, *dates])

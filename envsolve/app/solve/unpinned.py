@@ -11,11 +11,11 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
-from envsolve.app.packages.asked_packages import Given, for_target, is_unnamed
-from envsolve.app.packages.conda_asked import CondaAsked, asked_on, refuse_overrides, with_stack
 from envsolve.app.packages.conda_needs import may_be_conda
+from envsolve.app.packages.conda_requirements import CondaRequirements, refuse_overrides, requirements_on, with_stack
 from envsolve.app.packages.lock_frameworks import dependent_of
 from envsolve.app.packages.lock_stacks import interpreter_of
+from envsolve.app.packages.requirements import Requirements, for_target, is_unnamed
 from envsolve.app.request.command import command_of, way_out
 from envsolve.app.request.targets import Target
 from envsolve.conda.names import conda_names
@@ -68,13 +68,17 @@ def needs_lock(targets: Iterable[Target]) -> bool:
 
     So both must be chosen together, which only a lock does.
     """
-    asked = (asked_on(it.request.packages, it.problem.platform) for it in targets)
-    return any(True for it in asked for _ in _dependent(it))
+    requirements = (requirements_on(it.request.packages, it.problem.platform) for it in targets)
+    return any(True for it in requirements for _ in _dependent(it))
 
 
-def _dependent(asked: CondaAsked) -> Iterator[str]:
-    yield from (name for it in asked.conda if (name := parse_match_spec(it.spec).name) in DEPENDENT_FRAMEWORKS)
-    yield from (need.name for need, _ in (asked.python.needs if asked.python else ()) if dependent_of(need) is not None)
+def _dependent(requirements: CondaRequirements) -> Iterator[str]:
+    yield from (name for it in requirements.conda if (name := parse_match_spec(it.spec).name) in DEPENDENT_FRAMEWORKS)
+    yield from (
+        need.name
+        for need, _ in (requirements.python.needs if requirements.python else ())
+        if dependent_of(need) is not None
+    )
 
 
 def with_packages(target: Target) -> Target:
@@ -84,15 +88,15 @@ def with_packages(target: Target) -> Target:
     """
     request = target.request
     refuse_overrides(request)
-    asked = asked_on(request.packages, target.problem.platform)
-    if asked.python is not None and (asked.python.hashed or asked.python.constraints):
-        what = "hashes" if asked.python.hashed else "constraints"
+    requirements = requirements_on(request.packages, target.problem.platform)
+    if requirements.python is not None and (requirements.python.hashed or requirements.python.constraints):
+        what = "hashes" if requirements.python.hashed else "constraints"
         raise UsageError(
             "requirements-not-supported",
             f"the format {request.format!r} does not support {what}: it pins no packages",
             hints=(Hint("write a lock", command_of(request._replace(format="conda-lock"))),),
         )
-    target = with_stack(target, asked, (*request.channels, *asked.channels))
+    target = with_stack(target, requirements, (*request.channels, *requirements.channels))
     if not target.request.frameworks:
         raise UsageError(
             "no-framework",
@@ -103,15 +107,15 @@ def with_packages(target: Target) -> Target:
                 Hint("or lock only the packages", command_of(request._replace(format="conda-lock"))),
             ),
         )
-    return target if asked.python is None else _with_indexes(target, asked.python)
+    return target if requirements.python is None else _with_indexes(target, requirements.python)
 
 
-def _with_indexes(target: Target, given: Given) -> Target:
+def _with_indexes(target: Target, requirements: Requirements) -> Target:
     """``target`` with the indexes from its requirement files."""
     request = target.request
-    extra = tuple(dict.fromkeys((*request.extra_index_urls, *given.extra_index_urls)))
+    extra = tuple(dict.fromkeys((*request.extra_index_urls, *requirements.extra_index_urls)))
     return target._replace(
-        request=request._replace(index_url=request.index_url or given.index_url, extra_index_urls=extra)
+        request=request._replace(index_url=request.index_url or requirements.index_url, extra_index_urls=extra)
     )
 
 
@@ -120,18 +124,18 @@ def beside_stack(target: Target, solution: Solution, lock: Lock | None = None) -
 
     Dependent frameworks have the version that they have in ``lock``, the one around that stack.
     """
-    asked = asked_on(target.request.packages, target.problem.platform)
-    listed = (*asked.conda, *_of_python(asked, target, solution))
+    requirements = requirements_on(target.request.packages, target.problem.platform)
+    listed = (*requirements.conda, *_of_python(requirements, target, solution))
     exact = {} if lock is None else dict(_exact(lock))
-    dependent = set(_dependent(asked))
+    dependent = set(_dependent(requirements))
     known = [(exact.get(name) if (name := _name_of(it.spec)) in dependent else None) for it in listed]
     chosen = [None if pin is None else pin._replace(reason=it.reason) for pin, it in zip(known, listed, strict=True)]
     both = tuple(pin or it for pin, it in zip(chosen, listed, strict=True))
-    return Beside(both, asked.variables, tuple(it for it in chosen if it is not None))
+    return Beside(both, requirements.variables, tuple(it for it in chosen if it is not None))
 
 
 def _exact(lock: Lock) -> Iterator[tuple[str, RequestedSpec]]:
-    """Each package of ``lock`` as a requirement of this version, or of this file where no index has it."""
+    """Each package of ``lock`` as a requirement on its version, or on its file if no index has it."""
     for it in lock.conda:
         yield it.name, RequestedSpec(f"{it.name} =={it.version}")
     for pin in lock.pins:
@@ -140,20 +144,20 @@ def _exact(lock: Lock) -> Iterator[tuple[str, RequestedSpec]]:
 
 
 def _name_of(spec: str) -> str:
-    """The name at the begin of a requirement of pip or conda."""
+    """The name at the start of a requirement for pip or conda."""
     found = re.match(r"[\w.-]+", spec)
     return "" if found is None else normalized(found[0])
 
 
-def _of_python(asked: CondaAsked, target: Target, solution: Solution) -> Iterator[RequestedSpec]:
-    if asked.python is None:
+def _of_python(requirements: CondaRequirements, target: Target, solution: Solution) -> Iterator[RequestedSpec]:
+    if requirements.python is None:
         return
-    found = for_target(asked.python, Markers(interpreter_of(target.problem, solution).marker_values()))
+    found = for_target(requirements.python, Markers(interpreter_of(target.problem, solution).marker_values()))
     by_pip = any(choice.release.source.is_wheel for choice in solution.choices)
     needs = {need: origin for need, origin in found.needs if need.name not in FRAMEWORK_OF_WHEEL or need.url}
-    is_pixi = target.request.format == "pixi"  # a line of pip may be a repository
+    is_pixi = target.request.format == "pixi"  # a requirement for pip may be a repository
     urls = {it.name: it.url for it in needs if it.url and (is_pixi or kind_of(it.url) is AddressKind.FOLDER)}
-    require_sources(urls, "pixi" if is_pixi else "environment", beside_conda=bool(asked.conda))
+    require_sources(urls, "pixi" if is_pixi else "environment", beside_conda=bool(requirements.conda))
     for need, origin in needs.items():
         reason = f"requested by {origin}"
         if by_pip or not may_be_conda(need, origin):

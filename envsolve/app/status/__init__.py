@@ -1,1 +1,1 @@
-"""What a lock needs of a machine, whether it still meets a request, and how two differ."""
+"""What a lock needs from a machine, whether it still meets a request, and how two locks differ."""

@@ -1,4 +1,4 @@
-"""How many bytes the files of a lock have that one machine downloads."""
+"""How many bytes one machine downloads to install a lock."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from envsolve.model.package import Pin
 
 
 def download_size(lock: Lock, platform: Platform, python: str) -> int | None:
-    """The bytes of what is installed on ``platform``; None if the lock does not say the size of each file.
+    """The bytes to download for ``platform``; None if the lock lacks the size of a file.
 
-    ``python`` is the minor version to count for where the lock is for several, "" if there is none to choose.
+    ``python`` is the minor version to count for if the lock supports several; "" if there is no choice.
     """
     sizes = [it.size for it in lock.conda]
     interpreter = lock.interpreter
@@ -35,7 +35,7 @@ def _of_wheels(lock: Lock, interpreter: Interpreter | None) -> Iterator[int | No
 
 
 def _size(pin: Pin, ranks: Ranks | None) -> int | None:
-    """The size of the file that an installer takes: the wheel that fits best, else the source."""
+    """The size of the file that an installer chooses: the best wheel, or else the source distribution."""
     if len(pin.files) == 1 or ranks is None:
         return pin.files[0].size if len(pin.files) == 1 else None
     found = [(rank, it.size) for it in pin.files if it.is_wheel and (rank := ranks.of_wheel(it.name)) is not None]

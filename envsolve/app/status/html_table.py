@@ -1,4 +1,4 @@
-"""Results as tables of HTML, which notebooks show."""
+"""Results as HTML tables for notebooks."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 
 
 def html_table(title: str, head: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
-    """A table with ``title`` above it; all that is given is text, None an empty cell."""
+    """A table with ``title`` above it. All values are escaped as text; None is an empty cell."""
     lines = [f"<tr>{_cells('th', head)}</tr>", *(f"<tr>{_cells('td', row)}</tr>" for row in rows)]
     return f"<table><caption>{_text(title)}</caption>{''.join(lines)}</table>"
 

@@ -1,4 +1,4 @@
-"""What differs between two locks: first what it means for machines, then the packages."""
+"""The differences between two locks: first what they mean for machines, then the packages."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from packaging.specifiers import SpecifierSet
 from packaging.version import Version as PackageVersion
 
 from envsolve.app.request.hosts import this_platform
-from envsolve.app.status.held_stack import HeldStack, stack_in
 from envsolve.app.status.lock_summary import Build, Summary, summary_of, with_recorded_floors
+from envsolve.app.status.locked_stack import LockedStack, stack_in
 from envsolve.app.status.package_changes import Change, package_changes
 from envsolve.app.status.revisions import Version
 from envsolve.app.status.status import conflict_line
@@ -30,22 +30,22 @@ _MINOR = re.compile(r"\d+\.\d+")
 
 
 class Kind(StrEnum):
-    """What a difference is about; the names that ``--fail-on`` takes."""
+    """The kinds of differences; the names that ``--fail-on`` accepts."""
 
     DRIVER_FLOOR = "driver-floor"
     """A newer driver is needed, or one at all."""
     CAPABILITY = "capability"
     """It no longer runs on some GPUs."""
     CUDA_MAJOR = "cuda-major"
-    """Another major version of CUDA, or none any more."""
+    """Another major version of CUDA, or no CUDA any more."""
     FRAMEWORK_MAJOR = "framework-major"
-    """A framework has another major version, or is gone."""
+    """A framework has another major version, or was removed."""
     PYTHON = "python"
     """Another minor version of Python, or another range."""
 
 
 class Breaking(NamedTuple):
-    """A difference that may break a machine or a program. ``package`` is the one in the new lock that it comes from.
+    """A difference that may break a machine or a program. ``package`` is the package in the new lock that causes it.
 
     ``is_known`` is False if the files do not say whether there is such a difference.
     """
@@ -58,7 +58,7 @@ class Breaking(NamedTuple):
 
 
 class LockDiff(NamedTuple):
-    """What differs between two locks on one platform."""
+    """The differences between two locks on one platform."""
 
     old: Version
     new: Version
@@ -68,27 +68,27 @@ class LockDiff(NamedTuple):
     changes: tuple[Change, ...]
     breaking: tuple[Breaking, ...]
     lines: Mapping[str, int] = {}
-    """The lines of packages in the new file that ``breaking`` names."""
+    """The lines in the new file of the packages that ``breaking`` names."""
 
     @property
     def capabilities_lost(self) -> tuple[str, ...]:
-        """The compute capabilities that only the old lock runs on."""
+        """The compute capabilities that only the old lock supports."""
         return _without(self.before.compute_capabilities, self.after.compute_capabilities)
 
     @property
     def capabilities_gained(self) -> tuple[str, ...]:
-        """The compute capabilities that only the new lock runs on."""
+        """The compute capabilities that only the new lock supports."""
         return _without(self.after.compute_capabilities, self.before.compute_capabilities)
 
 
 class _Read(NamedTuple):
-    """One of the two files, and what it pins on a platform."""
+    """One of the two files, and its stack on a platform."""
 
     version: Version
     text: str
     format_name: str
     lock: Lock | None = None
-    held: HeldStack | None = None
+    stack: LockedStack | None = None
 
     def on(self, platform: Platform, matrix: Matrix) -> _Read:
         name = PurePath(self.version.path)
@@ -96,17 +96,17 @@ class _Read(NamedTuple):
             lock = lock_in(name, self.text, platform)
         except FileError as error:
             raise _unreadable(self.version, error) from error
-        held = None if lock is None else stack_in(lock, name, self.text, platform, matrix)
-        return self._replace(lock=lock, held=held)
+        stack = None if lock is None else stack_in(lock, name, self.text, platform, matrix)
+        return self._replace(lock=lock, stack=stack)
 
 
 def diff_locks(
     old: Version, new: Version, platforms: Sequence[Platform], matrix: Matrix, environ: Mapping[str, str]
 ) -> list[LockDiff]:
-    """What differs between two locks, on each of ``platforms``, by default those that the files name or this one.
+    """The differences between two locks on each of ``platforms``, by default those of the files or this one.
 
-    Raises UsageError if a file is not there or cannot be read, ``different-platforms`` where the files have no
-    platform in common.
+    Raises UsageError if a file does not exist or cannot be read; ``different-platforms`` if the files have no platform
+    in common.
     """
     files = [_read(old, environ), _read(new, environ)]
     return [_diff(files, platform, matrix, environ) for platform in platforms or _platforms(files)]
@@ -152,35 +152,35 @@ def _platforms(files: Iterable[_Read]) -> tuple[Platform, ...]:
 
 def _diff(files: Sequence[_Read], platform: Platform, matrix: Matrix, environ: Mapping[str, str]) -> LockDiff:
     old, new = (it.on(platform, matrix) for it in files)
-    python = _common_python(it.held for it in (old, new) if it.held is not None)
+    python = _common_python(it.stack for it in (old, new) if it.stack is not None)
     before, after = (
-        Summary() if it.held is None else summary_of(it.held, platform, matrix, environ, python) for it in (old, new)
+        Summary() if it.stack is None else summary_of(it.stack, platform, matrix, environ, python) for it in (old, new)
     )
     before, after = with_recorded_floors((before, after), (old.lock, new.lock))
     same_format = old.format_name == new.format_name
     changes = package_changes(old.lock or Lock(()), new.lock or Lock(()), platform, same_format=same_format)
     found = LockDiff(old.version, new.version, platform, before, after, changes, ())
-    breaking = tuple(_breaking(found, old.held, new.held))
+    breaking = tuple(_breaking(found, old.stack, new.stack))
     named = ((it.package, package_line(new.text, it.package)) for it in breaking if it.package is not None)
     return found._replace(breaking=breaking, lines={name: line for name, line in named if line is not None})
 
 
-def _common_python(stacks: Iterable[HeldStack]) -> str:
-    """The newest Python that both locks can be for, as far as they and their frameworks say; "" if they do not."""
+def _common_python(stacks: Iterable[LockedStack]) -> str:
+    """The newest Python that both locks and their frameworks support, as far as they say; "" if they do not."""
     common: set[str] | None = None
-    for held in stacks:
-        rows = (row for rows in held.releases.values() for row in rows)
-        admitted = SpecifierSet(held.lock.requires_python)
+    for stack in stacks:
+        rows = (row for rows in stack.releases.values() for row in rows)
+        admitted = SpecifierSet(stack.lock.requires_python)
         own = (
-            {held.python}
-            if held.python
+            {stack.python}
+            if stack.python
             else {it for row in rows for it in row.pythons if admitted.contains(f"{it}.99")}
         )
         common = own if common is None else common & own
     return max(common or (), key=PackageVersion, default="")
 
 
-def _breaking(diff: LockDiff, old: HeldStack | None, new: HeldStack | None) -> Iterator[Breaking]:
+def _breaking(diff: LockDiff, old: LockedStack | None, new: LockedStack | None) -> Iterator[Breaking]:
     before, after = diff.before, diff.after
     package = next((it.name for it in new.named), None) if new is not None else None
     if after.driver_floor is not None and _is_raised(before, after):
@@ -206,7 +206,7 @@ def _breaking(diff: LockDiff, old: HeldStack | None, new: HeldStack | None) -> I
 
 
 def _not_known(diff: LockDiff, package: str | None) -> Iterator[Breaking]:
-    """What may be such a difference, as one of the files does not say."""
+    """Possible differences that cannot be checked because one of the files lacks the information."""
     fields = {
         "driver_floor": (Kind.DRIVER_FLOOR, "driver floor is"),
         "compute_capabilities": (Kind.CAPABILITY, "compute capabilities are"),
@@ -220,7 +220,7 @@ def _not_known(diff: LockDiff, package: str | None) -> Iterator[Breaking]:
 
 
 def frameworks_changed(diff: LockDiff) -> Iterator[tuple[str, Build | None, Build | None]]:
-    """The frameworks that differ in version or build, each with what it was and is."""
+    """The frameworks whose version or build differs, each with the old and the new build."""
     old = {it.framework: it for it in diff.before.frameworks}
     new = {it.framework: it for it in diff.after.frameworks}
     for name in dict.fromkeys((*new, *old)):
@@ -234,12 +234,12 @@ def _is_raised(before: Summary, after: Summary) -> bool:
     return DriverVersion.parse(after.driver_floor).parts > DriverVersion.parse(before.driver_floor).parts
 
 
-def _stack_of(held: HeldStack | None) -> object:
-    """The packages that decide what a lock needs of a GPU and its driver."""
-    if held is None:
+def _stack_of(stack: LockedStack | None) -> object:
+    """The packages that decide what a lock needs of GPU and driver."""
+    if stack is None:
         return None
-    beside = {(it.name, it.version) for it in held.pins if it.name.startswith(("nvidia-", "cuda-"))}
-    return held.named, held.unpinned, held.cuda, held.cudnn, beside
+    beside = {(it.name, it.version) for it in stack.pins if it.name.startswith(("nvidia-", "cuda-"))}
+    return stack.named, stack.unpinned, stack.cuda, stack.cudnn, beside
 
 
 def _major(build: Build) -> str:
@@ -247,5 +247,5 @@ def _major(build: Build) -> str:
 
 
 def _without(these: Sequence[str] | None, those: Sequence[str] | None) -> tuple[str, ...]:
-    """Those of ``these`` that are not among ``those``; none if one of them is not known."""
+    """The values in ``these`` that are not in ``those``; none if one of them is unknown."""
     return () if these is None or those is None else tuple(it for it in these if it not in those)

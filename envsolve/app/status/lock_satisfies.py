@@ -1,7 +1,8 @@
-"""Whether a lock answers a request, from the lock alone: no index and no channel is asked, and nothing is solved.
+"""Whether a lock meets a request. Only the lock is read: no index or channel is queried and nothing is solved.
 
-What a lock was made for is recorded in it (:class:`envsolve.lockfile.lock.Made`), and of any lock each requirement has
-to be met by a package in it. Whether the stack in it runs on a machine is for :mod:`envsolve.app.status.status` to say.
+The request that a lock was made for is recorded in it (:class:`envsolve.lockfile.lock.Made`). In addition, a package of
+the lock must meet each requirement. Whether the stack runs on a machine is checked in
+:mod:`envsolve.app.status.status`.
 """
 
 from __future__ import annotations
@@ -13,10 +14,10 @@ from typing import NamedTuple
 from packaging.specifiers import SpecifierSet
 from packaging.version import Version
 
-from envsolve.app.packages.asked_packages import Given, as_in_lock
-from envsolve.app.packages.conda_asked import CondaAsked, asked_in
+from envsolve.app.packages.conda_requirements import CondaRequirements, requirements_of
+from envsolve.app.packages.requirements import Requirements, as_in_lock
 from envsolve.app.request.targets import Target
-from envsolve.app.status.held_stack import Installed, framework_of, packages_in
+from envsolve.app.status.locked_stack import Installed, framework_of, packages_in
 from envsolve.boundary.secrets import without_secrets
 from envsolve.conda.names import conda_names
 from envsolve.conda.specs import specifier_of
@@ -36,13 +37,13 @@ _OF_FILES: Mapping[str, tuple[str, ...] | None] = {
     "exclude-newer": (),
     **dict.fromkeys(("allow-builds", "extensions", "pre"), ("true",)),
 }
-"""Options that decide which files there are to choose from, each with the value that keeps those there were, if any."""
+"""Options that limit the available files, with the value that does not exclude any file of the lock, if any."""
 
 
 class Difference(NamedTuple):
-    """One thing that a request says otherwise than the lock does.
+    """A difference between a request and the request recorded in a lock.
 
-    ``is_met`` says whether the packages in the lock do for it all the same; None if the lock does not tell.
+    ``is_met`` says whether the packages in the lock meet the request anyway; None if the lock does not say.
     """
 
     note: Note
@@ -50,7 +51,7 @@ class Difference(NamedTuple):
 
 
 class _Wanted(NamedTuple):
-    """A requirement as it is recorded, where it stands, and the packages of the lock that are of its name."""
+    """A requirement as recorded, its origin, and the packages of that name in the lock."""
 
     text: str
     name: str
@@ -60,32 +61,32 @@ class _Wanted(NamedTuple):
 
 
 def differences(lock: Lock, request: Request, target: Target) -> tuple[Difference, ...]:
-    """What ``request``, without logins, says otherwise than ``lock``, which should be for the platform of ``target``.
+    """The differences between ``request``, which has no logins, and ``lock`` for the platform of ``target``.
 
-    The order of requirements makes no difference, nor do the driver and the names of GPUs. Raises UsageError if what
-    the request names cannot be read.
+    The order of requirements, the driver and the names of GPUs do not count. Raises UsageError if a file that the
+    request names cannot be read.
     """
     if lock.made is None:
         return (Difference(Note("not-recorded", "envsolve did not write it, or it does not record its request"), None),)
     platform = target.problem.platform
     if lock.platform != platform:
         return (Difference(Note("not-recorded", f"it does not record {platform} as its platform"), None),)
-    asked = CondaAsked()
+    requirements = CondaRequirements()
     if request.format in (*PYTHON_FORMATS, *CONDA_FORMATS):
-        asked = asked_in(request, platform, lock.python)
-        if asked.python is not None:
-            asked = asked._replace(python=as_in_lock(asked.python, lock.addresses))
+        requirements = requirements_of(request, platform, lock.python)
+        if requirements.python is not None:
+            requirements = requirements._replace(python=as_in_lock(requirements.python, lock.addresses))
     return (
         *_of_packages(lock, lock.made),
-        *_of_frameworks(lock, lock.made, request, asked),
-        *_of_requirements(lock, lock.made, request, asked),
-        *_of_options(lock, lock.made, request, asked),
+        *_of_frameworks(lock, lock.made, request, requirements),
+        *_of_requirements(lock, lock.made, request, requirements),
+        *_of_options(lock, lock.made, request, requirements),
         *_of_machines(lock, target),
     )
 
 
 def holds(lock: Lock, wanted: Iterable[RequestedSpec]) -> bool:
-    """Whether packages in ``lock`` meet all that is ``wanted``, of the stack too."""
+    """Whether packages in ``lock`` meet all ``wanted`` requirements, including those of the stack."""
     installed = packages_in(lock, Platform(lock.platform))
     conda = _of_conda((it for it in wanted if not it.by_pip), installed)
     needs = (parse_need(it.spec) for it in wanted if it.by_pip)
@@ -93,7 +94,7 @@ def holds(lock: Lock, wanted: Iterable[RequestedSpec]) -> bool:
 
 
 def _installed(lock: Lock) -> list[Installed]:
-    """What is there once ``lock`` is installed, where it was made around an environment too."""
+    """The packages after installing ``lock``, including those of the environment that it was made around."""
     around = (it.partition("==") for it in (lock.made.option(AROUND) if lock.made else ()))
     return [*packages_in(lock, Platform(lock.platform)), *(Installed(name, it, None) for name, _, it in around)]
 
@@ -104,9 +105,11 @@ def _of_packages(lock: Lock, made: Made) -> Iterator[Difference]:
         yield Difference(Note("packages-changed", text), is_met=False)
 
 
-def _of_frameworks(lock: Lock, made: Made, request: Request, asked: CondaAsked) -> Iterator[Difference]:
+def _of_frameworks(lock: Lock, made: Made, request: Request, requirements: CondaRequirements) -> Iterator[Difference]:
     installed = _installed(lock)
-    replaced = {FRAMEWORK_OF_WHEEL.get(it.name) for it in (asked.python.overrides if asked.python else ())}
+    replaced = {
+        FRAMEWORK_OF_WHEEL.get(it.name) for it in (requirements.python.overrides if requirements.python else ())
+    }
     wanted = []
     for it in request.frameworks:
         found = tuple(package for package in installed if framework_of(package) == it.framework)
@@ -115,8 +118,8 @@ def _of_frameworks(lock: Lock, made: Made, request: Request, asked: CondaAsked) 
     yield from _compared("framework", wanted, made.option("frameworks"))
 
 
-def _of_requirements(lock: Lock, made: Made, request: Request, asked: CondaAsked) -> Iterator[Difference]:
-    python = asked.python or Given((), (), {}, None, ())
+def _of_requirements(lock: Lock, made: Made, request: Request, requirements: CondaRequirements) -> Iterator[Difference]:
+    python = requirements.python or Requirements((), (), {}, None, ())
     installed = _installed(lock)
     recorded = made.request or ()
     extras = {need.name: need.extras for need in filter(None, map(_need, recorded))}
@@ -128,24 +131,24 @@ def _of_requirements(lock: Lock, made: Made, request: Request, asked: CondaAsked
     named = [it._replace(origin="" if it.origin in own else it.origin) for it in wanted(python.needs)]
     frameworks = {str(it) for it in request.frameworks}.union(made.option("frameworks"))
     rest = [it for it in recorded if it not in frameworks]
-    found = [*_compared("requirement", [*_of_conda(asked.conda, installed), *named], rest)]
+    found = [*_compared("requirement", [*_of_conda(requirements.conda, installed), *named], rest)]
     bounds = (it for it in python.constraints if it[0] not in python.overrides)
     limits = [it._replace(is_met=it.is_met is not False or not it.found) for it in wanted(bounds)]
     found += _compared("constraint", limits, made.option(CONSTRAINTS))
     found += _compared("override", [*_of_overrides(request, python, wanted)], made.option(OVERRIDES))
     yield from found
-    digest = python.digest if request.format in PYTHON_FORMATS else asked.digest
-    beside = any((asked.categories, python.hashed, python.index_url, python.extra_index_urls))
-    is_other = request.format in CONDA_FORMATS and dict(asked.variables) != dict(lock.variables)
+    digest = python.digest if request.format in PYTHON_FORMATS else requirements.digest
+    beside = any((requirements.categories, python.hashed, python.index_url, python.extra_index_urls))
+    is_other = request.format in CONDA_FORMATS and dict(requirements.variables) != dict(lock.variables)
     if made.request_digest not in (None, digest) and (beside or is_other or not found):
         text = "requirement files have other hashes, indexes, variables or categories"
         yield Difference(Note("files-changed", text), is_met=None)
 
 
 def _of_overrides(
-    request: Request, python: Given, wanted: Callable[[Iterable[tuple[Need, str]]], Iterator[_Wanted]]
+    request: Request, python: Requirements, wanted: Callable[[Iterable[tuple[Need, str]]], Iterator[_Wanted]]
 ) -> Iterator[_Wanted]:
-    """The overrides as they are recorded; one whose marker does not hold leaves its project out."""
+    """The overrides as recorded. If the marker of one does not hold, it is unknown whether the lock meets it."""
     holding = {need for need, _ in python.constraints}
     for text in request.packages.overrides if python.overrides else ():
         need = parse_need(text)
@@ -155,7 +158,7 @@ def _of_overrides(
 
 
 def _compared(kind: str, wanted: Sequence[_Wanted], recorded: Sequence[str]) -> Iterator[Difference]:
-    """What of ``wanted`` is not recorded, or not met, and what of the recorded is not wanted any more."""
+    """The requirements that are not recorded or not met, and the recorded ones that are no longer required."""
     now = {it.text for it in wanted}
     gone = {_name(it): it for it in recorded if it not in now}
     named = f"{kind} " if kind in ("constraint", "override") else ""
@@ -170,17 +173,17 @@ def _compared(kind: str, wanted: Sequence[_Wanted], recorded: Sequence[str]) -> 
             text, code = f"{named}{it.text} instead of {before}", f"{kind}-changed"
         else:
             text, code = f"{named}{it.text} is new", f"{kind}-new"
-        held = " and ".join(f"{package.name} {package.version}".strip() for package in it.found) or None
-        but = f", but the lock file has {held or f'no {it.name}'}" if it.is_met is False else ""
-        note = Note(code, f"{place}{text}{but}").about(name=it.name, wanted=it.text, recorded=before, locked=held)
+        locked = " and ".join(f"{package.name} {package.version}".strip() for package in it.found) or None
+        but = f", but the lock file has {locked or f'no {it.name}'}" if it.is_met is False else ""
+        note = Note(code, f"{place}{text}{but}").about(name=it.name, wanted=it.text, recorded=before, locked=locked)
         yield Difference(note, it.is_met)
-    for name, text in gone.items():  # a lock does not tell which packages it alone brought
+    for name, text in gone.items():  # a lock does not say which packages were required only by this
         note = Note(f"{kind}-removed", f"{named}{text} was removed").about(name=name, recorded=text)
         yield Difference(note, True if kind == "constraint" else None)
 
 
-def _of_conda(asked: Iterable[RequestedSpec], installed: Iterable[Installed]) -> Iterator[_Wanted]:
-    for it in asked:
+def _of_conda(entries: Iterable[RequestedSpec], installed: Iterable[Installed]) -> Iterator[_Wanted]:
+    for it in entries:
         spec = parse_match_spec(it.spec)
         found = tuple(package for package in installed if package.build is not None and package.name == spec.name)
         versions, build = specifier_of(spec.version), spec.build or "*"
@@ -191,7 +194,7 @@ def _of_conda(asked: Iterable[RequestedSpec], installed: Iterable[Installed]) ->
 def _of_python(
     need: Need, origin: str, lock: Lock, installed: Iterable[Installed], known: Mapping[str, tuple[str, ...]]
 ) -> _Wanted:
-    """``known`` are the extras that were requested before, by project: what another one brings, no lock says."""
+    """A Python requirement. ``known`` are the recorded extras by project; the lock does not say what others add."""
     of_framework = FRAMEWORK_OF_WHEEL.get(need.name)
     found = tuple(it for it in installed if _is(it, need.name) or (of_framework and framework_of(it) == of_framework))
     is_met: bool | None = any(_admits(need.specifier, it.version) for it in found)
@@ -204,29 +207,29 @@ def _of_python(
     return _Wanted(without_secrets(str(need)), need.name, origin, found, is_met)
 
 
-def _of_options(lock: Lock, made: Made, request: Request, asked: CondaAsked) -> Iterator[Difference]:
-    before, now = dict(made.options), dict(asked.as_recorded(request)[1])
+def _of_options(lock: Lock, made: Made, request: Request, requirements: CondaRequirements) -> Iterator[Difference]:
+    before, now = dict(made.options), dict(requirements.as_recorded(request)[1])
     for key in dict.fromkeys((*now, *before)):
         old, new = before.get(key, ()), now.get(key, ())
         if key in ("frameworks", CONSTRAINTS, OVERRIDES, AROUND) or old == new:
             continue
-        was, said = (" ".join((*it, "")) if it != ("true",) else "" for it in (old, new))
+        was, value = (" ".join((*it, "")) if it != ("true",) else "" for it in (old, new))
         if old and new:
-            code, text = "option-changed", f"{key} {said}instead of {was.strip()}"
+            code, text = "option-changed", f"{key} {value}instead of {was.strip()}"
         elif new:
-            code, text = "option-new", f"{key} {said}is new"
-        else:  # a lock does not tell a key of the project from an option that stood for it once
+            code, text = "option-new", f"{key} {value}is new"
+        else:  # a lock does not distinguish a key of the project from a former option
             values = () if old == ("true",) else old
             code = "option-removed"
             text = f"locked with {Requester().setting(key, *values)}, which the project does not have"
         is_met = True if _OF_FILES.get(key, new) == new else None
         if key == "python" and request.python is not None and not _admits(request.python, lock.python):
             is_met, text = False, f"{text}, and the lock file is for Python {lock.python}"
-        yield Difference(Note(code, text).about(option=key, wanted=said.strip(), recorded=was.strip()), is_met)
+        yield Difference(Note(code, text).about(option=key, wanted=value.strip(), recorded=was.strip()), is_met)
 
 
 def _of_machines(lock: Lock, target: Target) -> Iterator[Difference]:
-    """Other compute capabilities, and an older C library: packages may need what it does not have."""
+    """Other compute capabilities, or an older C library, which packages may not support."""
     glibc = min((it.glibc for it in target.problem.machines if it.glibc is not None), default=None)
     if glibc is not None and not _admits(f"<={glibc}", lock.glibc or ""):
         yield Difference(Note("machines-changed", f"glibc {glibc} is older than {lock.glibc}"), is_met=None)
@@ -239,8 +242,8 @@ def _of_machines(lock: Lock, target: Target) -> Iterator[Difference]:
         texts = [f"{kind} {it} {'is new' if new else 'was removed'}" for it in new or gone]
     else:
         bare = "the CPU" if target.problem.cpu or lock.stack.minimum_driver is None else "any GPU"
-        old, said = (", ".join(it) or bare for it in (before, now))
-        texts = [f"{kind} {said} instead of {old}" if now else f"{said} instead of {kind} {old}"]
+        old_text, new_text = (", ".join(it) or bare for it in (before, now))
+        texts = [f"{kind} {new_text} instead of {old_text}" if now else f"{new_text} instead of {kind} {old_text}"]
     yield from (Difference(Note("machines-changed", it)) for it in texts)
 
 
@@ -249,7 +252,7 @@ def _is(package: Installed, project: str) -> bool:
 
 
 def _admits(versions: SpecifierSet | str | None, version: str) -> bool:
-    """Whether ``versions`` admit ``version``; what has no order of Python's is not judged."""
+    """Whether ``versions`` allow ``version``; True if either is not a Python version."""
     try:
         specifier = SpecifierSet(versions) if isinstance(versions, str) else versions
         return specifier is None or not version or specifier.contains(Version(version), prereleases=True)

@@ -1,6 +1,6 @@
-"""What a lock needs of a machine and installs there, as far as its packages and the matrix say it.
+"""What a lock needs from a machine and what it installs, as far as its packages and the matrix say.
 
-This works for the locks of every tool. What is not known has a reason, and nothing is guessed.
+This works for locks of all tools. Unknown values come with a reason; nothing is guessed.
 """
 
 from __future__ import annotations
@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from envsolve.app.packages.audit import read_for, with_read
 from envsolve.app.status.download_size import download_size
-from envsolve.app.status.held_stack import HeldStack, framework_of, is_for_the_cpu
-from envsolve.app.status.held_verdict import Alone, against_cudnn, facts_in, have_code
+from envsolve.app.status.lock_verdict import Alone, against_cudnn, facts_in, have_code
+from envsolve.app.status.locked_stack import LockedStack, framework_of, is_for_the_cpu
 from envsolve.lockfile.lock import Lock, Stack
 from envsolve.matrix.load import Matrix
 from envsolve.model.host import Platform
@@ -23,13 +23,13 @@ if TYPE_CHECKING:
     from envsolve import documents
 
 OF_GPU = ("driver_floor", "compute_capabilities", "cuda", "cudnn")
-"""The fields that say what a lock needs of a GPU and its driver."""
+"""The fields for what a lock needs of GPU and driver."""
 _RUNTIME = "nvidia-cuda-runtime"
-"""The wheel whose version is that of CUDA; one for CUDA 12 and older has its major behind the name."""
+"""The wheel whose version is that of CUDA. For CUDA 12 and older, its name ends with the major version."""
 
 
 class Build(NamedTuple):
-    """A framework in a lock: its name in envsolve, its version, and the build, "" if the matrix does not know it."""
+    """A framework in a lock: its name in envsolve, its version, and its build; "" if the matrix does not have it."""
 
     framework: str
     version: str
@@ -42,10 +42,10 @@ class Build(NamedTuple):
 class Summary(NamedTuple):
     """What a lock needs and installs on one platform.
 
-    ``driver_floor`` is the oldest NVIDIA driver that some GPU needs for it, ``compute_capabilities`` are those that it
-    runs on. ``python`` is a minor version, or the range of another tool's lock; ``download_size`` is in bytes. Without
-    CUDA there are no capabilities, and ``cuda``, ``cudnn`` and ``driver_floor`` are None. A field that is not known is
-    None, too, and ``unknown`` has the reason under its name.
+    ``driver_floor`` is the oldest NVIDIA driver that works for some GPU; ``compute_capabilities`` are those that the
+    lock supports. ``python`` is a minor version, or the range in another tool's lock. ``download_size`` is in bytes.
+    Without CUDA there are no capabilities, and ``cuda``, ``cudnn`` and ``driver_floor`` are None. An unknown field is
+    None, too; ``unknown`` has the reason under its name.
     """
 
     frameworks: tuple[Build, ...] = ()
@@ -63,7 +63,7 @@ class Summary(NamedTuple):
         return None if self.cuda is None else self.cuda.partition(".")[0]
 
     def of_gpu_as_json(self) -> documents.NeedsOfGpu:
-        """What it needs of a GPU and its driver, as documents of JSON have it."""
+        """The needs of GPU and driver, for JSON."""
         found = self.as_json()
         return {
             "driver_floor": found["driver_floor"],
@@ -73,7 +73,7 @@ class Summary(NamedTuple):
         }
 
     def as_json(self) -> documents.Summary:
-        """The summary as documents of JSON have it."""
+        """The summary, for JSON."""
         capabilities = self.compute_capabilities
         return {
             "frameworks": [
@@ -89,33 +89,35 @@ class Summary(NamedTuple):
         }
 
 
-def summary_of(held: HeldStack, platform: Platform, matrix: Matrix, environ: Mapping[str, str], python: str) -> Summary:
-    """What the lock of ``held`` needs and installs on ``platform``.
+def summary_of(
+    stack: LockedStack, platform: Platform, matrix: Matrix, environ: Mapping[str, str], python: str
+) -> Summary:
+    """What the lock of ``stack`` needs and installs on ``platform``.
 
-    ``python`` is the minor version for which the download is counted where the lock is for several.
+    ``python`` is the minor version whose files count for the download size if the lock supports several.
     """
-    matrix = with_read(matrix, read_for(held.lock, matrix, environ), platform)
-    known = Summary(tuple(_builds(held)), python=held.python or held.lock.requires_python or None)
+    matrix = with_read(matrix, read_for(stack.lock, matrix, environ), platform)
+    known = Summary(tuple(_builds(stack)), python=stack.python or stack.lock.requires_python or None)
     unknown = {} if known.python else {"python": "the file does not record it"}
-    size = download_size(held.lock, platform, python)
+    size = download_size(stack.lock, platform, python)
     if size is None:
         unknown["download_size"] = "the file does not record the size of every package"
     known = known._replace(download_size=size)
-    of_gpu, more = _of_gpu(held, platform, matrix, known)
+    of_gpu, more = _of_gpu(stack, platform, matrix, known)
     return of_gpu._replace(unknown=unknown | more)
 
 
-def needs_of(held: HeldStack, platform: Platform, matrix: Matrix) -> Summary:
-    """What the lock of ``held`` needs of a GPU and its driver on ``platform``, and nothing else of its summary.
+def needs_of(stack: LockedStack, platform: Platform, matrix: Matrix) -> Summary:
+    """The part of the summary of ``stack`` on ``platform`` about GPU and driver.
 
-    ``matrix`` has what was read of its wheels.
+    ``matrix`` must include the facts read from its wheels.
     """
-    found, unknown = _of_gpu(held, platform, matrix, Summary())
+    found, unknown = _of_gpu(stack, platform, matrix, Summary())
     return found._replace(unknown=unknown)
 
 
 def with_recorded_floors(summaries: tuple[Summary, Summary], locks: Iterable[Lock | None]) -> tuple[Summary, Summary]:
-    """The summaries with the driver floors that envsolve recorded, if it did in both: those for the GPUs of the lock.
+    """The summaries with the driver floors that envsolve recorded for the GPUs of the lock, if both locks have them.
 
     Some GPUs need a newer driver than CUDA does.
     """
@@ -132,43 +134,43 @@ def with_recorded_floors(summaries: tuple[Summary, Summary], locks: Iterable[Loc
 
 
 def _recorded(lock: Lock) -> Stack | None:
-    """The stack that envsolve recorded in a lock whose packages are the same since."""
+    """The stack that envsolve recorded in a lock; None if its packages were changed since."""
     is_same = lock.made is not None and lock.made.packages_digest == lock.packages_digest
     return lock.stack if is_same else None
 
 
-def _builds(held: HeldStack) -> Iterator[Build]:
-    for it in held.named:
-        rows = held.releases[str(framework_of(it))]
+def _builds(stack: LockedStack) -> Iterator[Build]:
+    for it in stack.named:
+        rows = stack.releases[str(framework_of(it))]
         names = " or ".join(dict.fromkeys(row.build for row in rows))
         build = ", ".join((*dict.fromkeys(row.source.value for row in rows), names))
         if not rows:
-            build = "CPU build" if is_for_the_cpu(it, held.lock.stack) else ""
+            build = "CPU build" if is_for_the_cpu(it, stack.lock.stack) else ""
         yield Build(str(framework_of(it)), it.version.partition("+")[0], build)
 
 
-def _of_gpu(held: HeldStack, platform: Platform, matrix: Matrix, known: Summary) -> tuple[Summary, dict[str, str]]:
-    """What the lock needs of driver and GPU, and why something is not known."""
-    builds = {name: rows for name, rows in held.releases.items() if any(row.cuda is not None for row in rows)}
-    cuda, floor = _cuda_of_packages(held), None
-    reason = "; ".join(_gaps(held))
+def _of_gpu(stack: LockedStack, platform: Platform, matrix: Matrix, known: Summary) -> tuple[Summary, dict[str, str]]:
+    """What the lock needs of driver and GPU, and why some values are unknown."""
+    builds = {name: rows for name, rows in stack.releases.items() if any(row.cuda is not None for row in rows)}
+    cuda, floor = _cuda_of_packages(stack), None
+    reason = "; ".join(_gaps(stack))
     if not builds and not reason and cuda is None:
         return known, {}
     problem = Problem((), platform, (Machine(None, (), None, windows_driver=platform.is_windows),), False, None, None)
     if builds and not reason:
-        alone = Alone(held._replace(releases=builds), Request(frameworks=()), matrix)
+        alone = Alone(stack._replace(releases=builds), Request(frameworks=()), matrix)
         solution = alone.solution(problem)
         if solution is not None and solution.toolkit is not None:
             cuda, floor = solution.toolkit.version, solution.minimum_driver
-            known = known._replace(compute_capabilities=tuple(_capabilities(alone, held, problem, matrix)))
+            known = known._replace(compute_capabilities=tuple(_capabilities(alone, stack, problem, matrix)))
         else:
             reason = "; ".join(alone.reasons(problem))
     elif not builds and not reason:
         reason = "no framework in the file uses a GPU"
-    floors = [floor, *_floors(held, cuda if floor is None else None, platform, matrix)]
+    floors = [floor, *_floors(stack, cuda if floor is None else None, platform, matrix)]
     floor = max(filter(None, floors), key=lambda it: it.parts, default=None)
     known = known._replace(cuda=cuda and str(cuda), driver_floor=floor and str(floor))
-    known = known._replace(cudnn=_cudnn(held), compute_capabilities=None if reason else known.compute_capabilities)
+    known = known._replace(cudnn=_cudnn(stack), compute_capabilities=None if reason else known.compute_capabilities)
     unknown = {name: reason for name in OF_GPU if reason and getattr(known, name) is None}
     uses_cudnn = any(row.cudnn or row.cudnn_requires for rows in builds.values() for row in rows)
     if known.cudnn is None and not reason and uses_cudnn:
@@ -176,27 +178,27 @@ def _of_gpu(held: HeldStack, platform: Platform, matrix: Matrix, known: Summary)
     return known, unknown
 
 
-def _gaps(held: HeldStack) -> Iterator[str]:
-    """Why it is not known which builds of frameworks the lock installs."""
-    named = [it for it in held.named if not held.releases[str(framework_of(it))]]
-    missing = [f"{it.name} {it.version}" for it in named if not is_for_the_cpu(it, held.lock.stack)]
+def _gaps(stack: LockedStack) -> Iterator[str]:
+    """Why it is unknown which builds of frameworks the lock installs."""
+    named = [it for it in stack.named if not stack.releases[str(framework_of(it))]]
+    missing = [f"{it.name} {it.version}" for it in named if not is_for_the_cpu(it, stack.lock.stack)]
     if missing:
         yield f"the matrix does not have {' and '.join(missing)}"
-    if held.unpinned:
-        yield f"the file does not pin {' and '.join(held.unpinned)}"
-    for name, rows in held.releases.items():
+    if stack.unpinned:
+        yield f"the file does not pin {' and '.join(stack.unpinned)}"
+    for name, rows in stack.releases.items():
         if len({(row.cuda, row.code) for row in rows}) > 1:
             yield f"the file does not say which build of {name} it installs"
 
 
-def _cuda_of_packages(held: HeldStack) -> CudaVersion | None:
-    """The CUDA of the packages beside the frameworks, of conda's or of the wheel with the runtime.
+def _cuda_of_packages(stack: LockedStack) -> CudaVersion | None:
+    """The CUDA version of the packages next to the frameworks: of conda's packages or the wheel with the runtime.
 
-    Else that which envsolve recorded, if the packages are the same since.
+    If there are none, the version that envsolve recorded, unless packages were changed since.
     """
     names = (_RUNTIME, *(f"{_RUNTIME}-cu{major}" for major in (11, 12)))
-    found = held.cuda or next((pin.version for pin in held.pins if pin.name in names), None)
-    recorded = _recorded(held.lock)
+    found = stack.cuda or next((pin.version for pin in stack.pins if pin.name in names), None)
+    recorded = _recorded(stack.lock)
     if found is None and recorded is not None:
         found = recorded.cuda
     try:
@@ -205,26 +207,28 @@ def _cuda_of_packages(held: HeldStack) -> CudaVersion | None:
         return None
 
 
-def _floors(held: HeldStack, cuda: CudaVersion | None, platform: Platform, matrix: Matrix) -> Iterator[DriverVersion]:
-    """The driver floors of ``cuda`` and of CUDA runtimes that are part of packages."""
-    majors = {it.linked_cuda for _, it in facts_in(held, platform, matrix) if it.linked_cuda is not None}
+def _floors(
+    stack: LockedStack, cuda: CudaVersion | None, platform: Platform, matrix: Matrix
+) -> Iterator[DriverVersion]:
+    """The driver floors of ``cuda`` and of the CUDA runtimes that are linked into packages."""
+    majors = {it.linked_cuda for _, it in facts_in(stack, platform, matrix) if it.linked_cuda is not None}
     wanted = {cuda, *(CudaVersion(major, 0) for major in majors)}
     yield from (it.floor(windows=platform.is_windows) for it in matrix.cuda.toolkits if it.version in wanted)
 
 
-def _cudnn(held: HeldStack) -> str | None:
-    if held.cudnn is not None:
-        return str(held.cudnn)
-    inside = {row.cudnn for rows in held.releases.values() for row in rows if row.brings_cudnn and row.cudnn}
+def _cudnn(stack: LockedStack) -> str | None:
+    if stack.cudnn is not None:
+        return str(stack.cudnn)
+    inside = {row.cudnn for rows in stack.releases.values() for row in rows if row.brings_cudnn and row.cudnn}
     return str(max(inside)) if len(inside) == 1 else None
 
 
-def _capabilities(alone: Alone, held: HeldStack, problem: Problem, matrix: Matrix) -> Iterator[str]:
-    """The compute capabilities of GPUs for servers and desktops that everything in the lock has code for."""
+def _capabilities(alone: Alone, stack: LockedStack, problem: Problem, matrix: Matrix) -> Iterator[str]:
+    """The compute capabilities of server and desktop GPUs that all packages of the lock have code for."""
     for life in sorted(matrix.cuda.architectures, key=lambda it: it.capability):
         machine = problem.machines[0]._replace(gpus=((life.capability, ""),))
         there = problem._replace(machines=(machine,))
-        if life.is_jetson or any(against_cudnn(held, there, matrix)) or not have_code(held, there, matrix):
+        if life.is_jetson or any(against_cudnn(stack, there, matrix)) or not have_code(stack, there, matrix):
             continue
         if alone.solution(there) is not None:
             yield str(life.capability)

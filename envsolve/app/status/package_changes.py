@@ -1,4 +1,4 @@
-"""Which packages differ between two locks: in their version, their build, where they come from, or their files."""
+"""The packages that differ between two locks: in version, build, source or files."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
-from envsolve.app.status.held_stack import packages_in
+from envsolve.app.status.locked_stack import packages_in
 from envsolve.lockfile.lock import Lock
 from envsolve.model.host import Platform
 
@@ -17,9 +17,9 @@ SOURCE, FILES = "source", "files"
 
 
 class Change(NamedTuple):
-    """A package that changes; ``before`` is its version, None if it is added, ``after`` None if it is removed.
+    """A changed package. ``before`` is its old version, None if it was added; ``after`` is None if it was removed.
 
-    ``differs`` says what else differs where the version stays: ``source`` (index, channel or address), ``files``.
+    ``differs`` says what else differs if the version is the same: ``source`` (index, channel or address) or ``files``.
     """
 
     name: str
@@ -28,7 +28,7 @@ class Change(NamedTuple):
     differs: tuple[str, ...] = ()
 
     def as_json(self) -> documents.Change:
-        """The change as documents of JSON have it, with ``differs`` where that is all that changes."""
+        """The change, for JSON; with ``differs`` if the version is the same."""
         found: documents.Change = {"name": self.name, "before": self.before, "after": self.after}
         if self.differs:
             found["differs"] = list(self.differs)
@@ -36,7 +36,7 @@ class Change(NamedTuple):
 
 
 class _Package(NamedTuple):
-    """A package as a lock pins it: versions with builds, the places it is from, and the digests of its files."""
+    """A package as a lock pins it: versions with builds, sources, and digests of its files."""
 
     version: str
     sources: frozenset[str]
@@ -48,10 +48,10 @@ class _Package(NamedTuple):
 
 
 def package_changes(before: Lock, after: Lock, platform: Platform, *, same_format: bool = True) -> tuple[Change, ...]:
-    """The packages that differ on ``platform`` between two locks, by name.
+    """The packages that differ between two locks on ``platform``, by name.
 
-    With ``same_format`` any difference in files counts. Two formats may list different files of one release, so that
-    there only a package counts whose digests have nothing in common.
+    With ``same_format`` any difference in files counts. Two formats may list different files of a release; there a
+    package counts only if it has no digest in common.
     """
     old, new = _packages(before, platform), _packages(after, platform)
     return tuple(_changes(old, new, same_format=same_format))
@@ -76,7 +76,7 @@ def _differences(was: _Package, now: _Package, *, same_format: bool) -> Iterator
 
 
 def _packages(lock: Lock, platform: Platform) -> dict[str, _Package]:
-    """What a lock pins for ``platform``; a name may have several versions, each for other Pythons."""
+    """The pins of a lock for ``platform``. A name may have several versions, each for other Pythons."""
     versions: dict[str, list[str]] = defaultdict(list)
     for it in packages_in(lock, platform):
         if it.version:

@@ -1,6 +1,6 @@
-"""What commands and the functions of the Python API find: frozen values, with the JSON that the commands print.
+"""The results of commands and of the Python API: frozen values, with the JSON that the commands print.
 
-A notebook shows those of the API as tables.
+Notebooks show those of the API as tables.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ T = TypeVar("T")
 
 
 class DetectedHost(Host):
-    """The machine that :func:`envsolve.detect` found itself on."""
+    """The machine that :func:`envsolve.detect` found."""
 
     __slots__ = ()
 
@@ -35,14 +35,14 @@ class DetectedHost(Host):
         return html_table(f"{self.platform.value}: {self.status.value}", ("fact", "value", "from"), [*rows, *gpus])
 
     def as_json(self) -> documents.Host:
-        """The host file that ``hosts`` and ``--host`` read."""
+        """The machine as a host file, which ``hosts`` and ``--host`` read."""
         from envsolve.host.host_file import host_as_json
 
         return host_as_json(self)
 
 
 class _Files(NamedTuple):
-    """Texts of files, each with its platform, the stack for each platform, and notes."""
+    """The texts of files with their platforms, the stack for each platform, and notes."""
 
     texts: tuple[tuple[Platform, str], ...]
     solutions: tuple[Solution, ...]
@@ -51,14 +51,14 @@ class _Files(NamedTuple):
 
     @property
     def text(self) -> str:
-        """The text of the file. Raises UsageError if there is one for each of several platforms."""
+        """The text of the file. Raises UsageError if there are several, each for one platform."""
         return _only(self.texts)[1]
 
     def _repr_html_(self) -> str:
         return _stack_tables(self.as_json())
 
     def as_json(self) -> documents.Stack:
-        """What ``envsolve solve --json`` prints for the same format."""
+        """The JSON that ``envsolve solve --json`` prints for the same format."""
         import json
 
         data: documents.Stack = json.loads(self.json_text)
@@ -66,7 +66,7 @@ class _Files(NamedTuple):
 
 
 class Environment(_Files):
-    """What :func:`envsolve.solve` found: texts of files, the stack for each platform, and notes.
+    """The result of :func:`envsolve.solve`: texts of files, the stack for each platform, and notes.
 
     One text may be for all platforms, as in the formats ``json`` and ``pixi``.
     """
@@ -75,7 +75,7 @@ class Environment(_Files):
 
     @property
     def solution(self) -> Solution:
-        """The stack. Raises UsageError if there is one for each of several platforms."""
+        """The stack. Raises UsageError if there are several, each for one platform."""
         return _only(self.solutions)
 
     def __repr__(self) -> str:
@@ -83,9 +83,9 @@ class Environment(_Files):
 
 
 class LockFiles(_Files):
-    """What :func:`envsolve.lock` made: texts of files, the stack for each platform, and notes.
+    """The result of :func:`envsolve.lock`: texts of files, the stack for each platform, and notes.
 
-    A ``conda-lock`` is one text for all platforms. ``solutions`` are empty if no framework is involved.
+    A ``conda-lock`` is one text for all platforms. ``solutions`` is empty without frameworks.
     """
 
     __slots__ = ()
@@ -96,7 +96,7 @@ class LockFiles(_Files):
 
 
 class Status(NamedTuple):
-    """What :func:`envsolve.status` found: files, and whether they run on the machine."""
+    """The result of :func:`envsolve.status`: files, and whether they run on the machine."""
 
     files: tuple[FileStatus, ...]
 
@@ -116,12 +116,12 @@ class Status(NamedTuple):
         return html_table(f"ok: {self.ok}", ("file", "platform", "status", "builds", "reasons"), rows)
 
     def as_json(self) -> documents.Status:
-        """What ``envsolve status --json`` prints."""
+        """The JSON that ``envsolve status --json`` prints."""
         return {"schema_version": 1, "ok": self.ok, "files": [it.as_json() for it in self.files]}
 
 
 class Validation(NamedTuple):
-    """What :func:`envsolve.validate` proved: the probes and their findings, where operations ran, and the machine."""
+    """The result of :func:`envsolve.validate`: the probes and their findings, the device, and the machine."""
 
     report: Report
     device: Literal["cuda", "cpu"]
@@ -129,12 +129,12 @@ class Validation(NamedTuple):
 
     @property
     def ok(self) -> bool:
-        """Whether the environment is proven: something was computed, and no probe failed."""
+        """Whether the environment works: something was computed, and no probe failed."""
         return self.report.ok
 
     @property
     def findings(self) -> tuple[Finding, ...]:
-        """What is wrong, each once, the worst first."""
+        """The findings, each once, the worst first."""
         return self.report.findings
 
     def __repr__(self) -> str:
@@ -147,7 +147,7 @@ class Validation(NamedTuple):
         return html_table(title, ("probe", "status", "seconds", "detail"), rows) + _finding_table(self.findings)
 
     def as_json(self) -> documents.Validation:
-        """What ``envsolve validate --json`` prints."""
+        """The JSON that ``envsolve validate --json`` prints."""
         from envsolve.host.host_file import host_as_json
 
         return {
@@ -164,7 +164,7 @@ class Validation(NamedTuple):
 
 
 class Explanation(NamedTuple):
-    """What :func:`envsolve.explain` found in a text; without a finding, what it recognised and what would tell more."""
+    """The result of :func:`envsolve.explain`. Without a finding, it lists what was recognised and what would help."""
 
     findings: tuple[Finding, ...]
     recognised: tuple[str, ...]
@@ -178,7 +178,7 @@ class Explanation(NamedTuple):
         return _finding_table(self.findings)
 
     def as_json(self) -> documents.Explanation:
-        """What ``envsolve explain --json`` prints."""
+        """The JSON that ``envsolve explain --json`` prints."""
         return {
             "schema_version": 1,
             "findings": [finding.as_json() for finding in self.findings],
@@ -189,7 +189,7 @@ class Explanation(NamedTuple):
 
 
 class Diagnosis(NamedTuple):
-    """What :func:`envsolve.doctor` found, the gravest first, and what it looked at.
+    """The result of :func:`envsolve.doctor`: findings, the worst first, and what was checked.
 
     ``frameworks`` are those of the environment, by envsolve's names, with their versions.
     """
@@ -202,7 +202,7 @@ class Diagnosis(NamedTuple):
 
     @property
     def ok(self) -> bool:
-        """Whether nothing is broken: warnings and hints are no errors."""
+        """Whether nothing is broken; warnings and hints are not errors."""
         return not any(it.severity is Severity.ERROR for it in self.findings)
 
     def __repr__(self) -> str:
@@ -212,7 +212,7 @@ class Diagnosis(NamedTuple):
         return _finding_table(self.findings)
 
     def as_json(self) -> documents.Diagnosis:
-        """What ``envsolve doctor --json`` prints."""
+        """The JSON that ``envsolve doctor --json`` prints."""
         from envsolve.host.host_file import host_as_json
 
         return {
@@ -226,7 +226,7 @@ class Diagnosis(NamedTuple):
 
 
 def _stack_tables(document: documents.Stack) -> str:
-    """A table of the frameworks and the packages for each platform."""
+    """Tables of the frameworks and the packages, for each platform."""
     tables = []
     for it in document.get("platforms", [document]):
         cuda = "CPU" if it["cuda"] is None else f"CUDA {it['cuda']}, NVIDIA driver {it['minimum_driver']} or newer"

@@ -1,4 +1,4 @@
-"""A file as it is on the disk, or as it was in a revision of its git repository: ``HEAD~1:uv.lock``."""
+"""A file on the disk, or in a revision of its git repository: ``HEAD~1:uv.lock``."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from envsolve.errors import Hint, OutsideError, UsageError
 from envsolve.lockfile.own_file import LONGEST
 
 _PATIENCE = 60.0
-"""Seconds for one run of git; a partial clone may fetch the file."""
+"""The timeout of git in seconds; a partial clone may fetch the file."""
 
 
 class Version(NamedTuple):
     """A file at ``path``: on the disk, or in a ``revision``, which is "" for the index of git.
 
-    In a revision ``path`` begins at the top of the repository, with ``./`` at the current directory. It is "" where
-    only a revision was named.
+    In a revision, ``path`` is relative to the top of the repository, or to the current directory if it starts with
+    ``./``. It is "" if only a revision was given.
     """
 
     revision: str | None
@@ -37,7 +37,7 @@ class Version(NamedTuple):
         return Path(os.path.relpath(Path(_top(), self.path)))
 
     def at(self, revision: str | None) -> Version:
-        """The same file in another revision, or on the disk."""
+        """The same file in another revision, or on the disk for None."""
         if revision is None:
             return Version(None, str(self.file))
         path = self.path if self.revision is not None else f"./{Path(os.path.relpath(self.path)).as_posix()}"
@@ -57,9 +57,9 @@ class Version(NamedTuple):
 
 
 def version_of(text: str, environ: Mapping[str, str]) -> Version:
-    """What ``text`` names: a file, else a file in a revision (``HEAD~1:uv.lock``), else a revision alone.
+    """The version that ``text`` names: a file, a file in a revision (``HEAD~1:uv.lock``), or only a revision.
 
-    Raises UsageError ``no-such-version`` if it is none of them, OutsideError ``git-not-found`` without git.
+    Raises UsageError ``no-such-version`` if it is none of these, OutsideError ``git-not-found`` without git.
     """
     if Path(text).exists():
         return Version(None, text)

@@ -1,6 +1,6 @@
-"""Whether the environments and locks on disk run on a machine: the one here, or one that is named.
+"""Whether environments and locks on the disk run on a machine: this one, or a described one.
 
-What the matrix says against the stack in a file is the reason (envsolve.app.status.held_verdict).
+The matrix gives the reasons (envsolve.app.status.lock_verdict).
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ from envsolve.app.packages.lock_evidence import Origin, on_unread_places, origin
 from envsolve.app.request.own_rows import GPU_CODE
 from envsolve.app.request.targets import Target, target_of
 from envsolve.app.solve.solving import matrix_date_of
-from envsolve.app.status.held_stack import HeldStack, Installed, framework_of, held_stack, is_for_the_cpu
-from envsolve.app.status.held_verdict import against_builds, against_cudnn, against_packages
 from envsolve.app.status.lock_summary import Summary, needs_of
+from envsolve.app.status.lock_verdict import against_builds, against_cudnn, against_packages
+from envsolve.app.status.locked_stack import Installed, LockedStack, framework_of, is_for_the_cpu, locked_stack
 from envsolve.boundary.files import FileError, read_text
 from envsolve.errors import Hint, UsageError
 from envsolve.frameworks import DEPENDENT_FRAMEWORKS, FRAMEWORK_OF_WHEEL
@@ -39,32 +39,32 @@ if TYPE_CHECKING:
 _BY_OPTIONS = "name the target machine with --gpu, --driver or --host"
 _IN_PROJECT = "name the target machine in the project, under gpus"
 NO_LONGER_INFERRED = "no-longer-inferred"
-"""The code of the note on what the lock inferred and the matrix has by now."""
+"""The code of the note on a release that the lock inferred and that is in the matrix now."""
 _CONFLICT = re.compile(r"^<{7} .*?^={7}\s*?$.*?^>{7} ", re.MULTILINE | re.DOTALL)
-"""How git writes both sides of a merge (https://git-scm.com/docs/git-merge)."""
+"""How git writes both sides of a merge conflict (https://git-scm.com/docs/git-merge)."""
 _USUAL = ("environment.yml", "conda-lock.yml", "pixi.lock", "pylock.toml", "requirements.txt", *PROJECT_LOCKS)
 _USUAL_PATTERNS = ("*.conda-lock.yml", "conda-*.lock", "pylock.*.toml")
 
 
 class Verdict(StrEnum):
-    """What can be said of a file on a machine."""
+    """The verdict on a file for a machine."""
 
     FITS = "fits"
-    """Every framework in it runs there."""
+    """All its frameworks run there."""
     DOES_NOT_RUN = "does-not-run"
-    """Some framework in it does not run there."""
+    """Some of its frameworks do not run there."""
     CPU_ONLY = "cpu-only"
-    """A framework in it is a CPU build, and the machine has a GPU."""
+    """One of its frameworks is a CPU build, and the machine has a GPU."""
     UNKNOWN = "unknown"
-    """What it installs on the platform is not pinned or not in the matrix, or no GPU is there to judge it by."""
+    """Its builds are not pinned or not in the matrix, or there is no GPU to check them for."""
     STALE = "stale"
-    """The project requires something else than it was made for."""
+    """The project has other requirements now than those that it was made for."""
     MISSING = "missing"
-    """The project names it, and it is not there."""
+    """The project names it, but it does not exist."""
     UNREADABLE = "unreadable"
-    """It is there, and what is in it cannot be made out."""
+    """It exists, but cannot be read."""
     NO_FRAMEWORK = "no-framework"
-    """It holds no framework that depends on GPU and driver."""
+    """It has no framework that depends on GPU and driver."""
 
     @property
     def is_good(self) -> bool:
@@ -73,11 +73,11 @@ class Verdict(StrEnum):
 
 
 class FileStatus(NamedTuple):
-    """A file and what can be said of it: the builds in it, why they do not run, and what else to know.
+    """The status of a file: the verdict, its builds, why they do not run, and notes.
 
-    ``newer`` are releases that run there as well and that a project would take. ``held`` is what the file holds, None
-    where that is nothing for the platform. ``needs`` is what the lock of another tool needs of a GPU, which it does not
-    record; None for any other file.
+    ``newer`` are releases that run there too and that the project allows. ``stack`` is the stack of the file, None if
+    it has no packages for the platform. ``needs`` is what the lock of another tool needs of a GPU, as such locks do not
+    record it; None for other files.
     """
 
     path: str
@@ -87,11 +87,11 @@ class FileStatus(NamedTuple):
     reasons: tuple[Note, ...] = ()
     notes: tuple[Note, ...] = ()
     newer: tuple[str, ...] = ()
-    held: HeldStack | None = None
+    stack: LockedStack | None = None
     needs: Summary | None = None
 
     def as_json(self) -> documents.FileStatus:
-        """The object of the JSON contract."""
+        """The status, for JSON."""
         return {
             "path": self.path,
             "platform": self.platform,
@@ -106,7 +106,7 @@ class FileStatus(NamedTuple):
 
 
 def usual_files() -> tuple[str, ...]:
-    """The files here that have a usual name or are named like a lock."""
+    """The files in this directory that have a usual name or are named like a lock."""
     here = Path()
     named = [name for name in _USUAL if (here / name).is_file()]
     matched = sorted(path.name for pattern in _USUAL_PATTERNS for path in here.glob(pattern))
@@ -114,9 +114,9 @@ def usual_files() -> tuple[str, ...]:
 
 
 def files_to_check(names: Sequence[str]) -> Sequence[str]:
-    """``names``, or the files of the usual names that are here.
+    """``names``, or by default the files with usual names in this directory.
 
-    Raises UsageError if there are none, or one that is named is not a file.
+    Raises UsageError if there are none, or if one of ``names`` is not a file.
     """
     missing = next((name for name in names if not Path(name).is_file()), None)
     if missing is not None:
@@ -138,10 +138,10 @@ def files_to_check(names: Sequence[str]) -> Sequence[str]:
 def status_of(
     files: Sequence[str], request: Request, matrix: Matrix, environ: Mapping[str, str], *, by_itself: bool = False
 ) -> list[FileStatus]:
-    """The status of each file on the machine of ``request``, which names no framework.
+    """The status of each file on the machine of ``request``, which has no frameworks.
 
-    Raises UsageError if the machine cannot be made out or, with ``by_itself``, a file; UnsolvableError for a GPU
-    that is not identified.
+    Raises UsageError if the machine cannot be detected or, with ``by_itself``, if a file cannot be read;
+    UnsolvableError if a GPU is not identified.
     """
     target = target_of(request, matrix, environ)
     found = []
@@ -157,7 +157,7 @@ def status_of(
 
 
 def require_settled(path: Path) -> None:
-    """Raise UsageError if the file at ``path`` holds both sides of a merge; nothing where it cannot be read."""
+    """Raise UsageError if the file at ``path`` has an unresolved merge conflict; do nothing if it cannot be read."""
     try:
         text = read_text(path, LONGEST)
     except FileError:
@@ -170,13 +170,13 @@ def require_settled(path: Path) -> None:
 
 
 def conflict_line(text: str) -> int | None:
-    """The line on which ``text`` begins to hold both sides of a merge; None if it does not."""
+    """The line on which a merge conflict begins in ``text``; None if there is none."""
     conflict = _CONFLICT.search(text)
     return None if conflict is None else text.count("\n", 0, conflict.start()) + 1
 
 
 def unreadable(name: str, target: Target, error: UsageError) -> FileStatus:
-    """The status of a file that ``error`` says cannot be read."""
+    """The status of a file that cannot be read because of ``error``."""
     cause = error.__cause__
     reason = error.message
     if isinstance(cause, FileError):
@@ -187,8 +187,8 @@ def unreadable(name: str, target: Target, error: UsageError) -> FileStatus:
 def _with_reasons(
     name: str, target: Target, verdict: Verdict, builds: tuple[str, ...], reasons: Iterable[str]
 ) -> FileStatus:
-    said = tuple(Note(verdict.value, text) for text in reasons)
-    return FileStatus(name, target.problem.platform, verdict, builds, said)
+    notes = tuple(Note(verdict.value, text) for text in reasons)
+    return FileStatus(name, target.problem.platform, verdict, builds, notes)
 
 
 def file_status(
@@ -196,80 +196,80 @@ def file_status(
 ) -> FileStatus:
     """The status of one file on the machines of ``target``. Raises UsageError if it cannot be read.
 
-    ``way_out`` says how a machine is named for a file that is for a GPU, where none was found.
+    ``way_out`` says how to name a machine, for a file that needs a GPU if none was found.
     """
     platform = target.problem.platform
-    held = held_stack(Path(name), platform, matrix)
-    if held is None:
+    stack = locked_stack(Path(name), platform, matrix)
+    if stack is None:
         is_empty = not (read_text(Path(name), LONGEST) or "").strip()
         why = EMPTY if is_empty else f"it pins nothing for {platform}"
         return _with_reasons(name, target, Verdict.UNKNOWN, (), (why,))
-    read = read_for(held.lock, matrix, environ)
+    read = read_for(stack.lock, matrix, environ)
     matrix = with_read(matrix, read, platform)
-    found = _with_reasons(name, target, *_of_stack(held, target, matrix, way_out))
+    found = _with_reasons(name, target, *_of_stack(stack, target, matrix, way_out))
     known = {pin.name for pin, facts in read.items() if not facts.unread}
-    notes = (*_age(held, matrix, target.problem), *_on_evidence(held, target.problem, matrix, known))
-    needs = needs_of(held, platform, matrix) if tool_of(Path(name)) is not None else None
-    return found._replace(notes=notes, held=held, needs=needs)
+    notes = (*_age(stack, matrix, target.problem), *_on_evidence(stack, target.problem, matrix, known))
+    needs = needs_of(stack, platform, matrix) if tool_of(Path(name)) is not None else None
+    return found._replace(notes=notes, stack=stack, needs=needs)
 
 
 def _of_stack(
-    held: HeldStack, target: Target, matrix: Matrix, way_out: str
+    stack: LockedStack, target: Target, matrix: Matrix, way_out: str
 ) -> tuple[Verdict, tuple[str, ...], tuple[str, ...]]:
-    """What can be said of a stack, the builds in it, and why."""
-    if not held.named and not held.unpinned:
+    """The verdict on a stack, its builds, and the reasons."""
+    if not stack.named and not stack.unpinned:
         return Verdict.NO_FRAMEWORK, (), ()
-    builds = tuple(dict.fromkeys(row.label for rows in held.releases.values() for row in rows))
-    unknown = [it for it in held.named if not held.releases[str(framework_of(it))]]
-    unsettled = [it for it in unknown if not is_for_the_cpu(it, held.lock.stack)]
+    builds = tuple(dict.fromkeys(row.label for rows in stack.releases.values() for row in rows))
+    unknown = [it for it in stack.named if not stack.releases[str(framework_of(it))]]
+    unsettled = [it for it in unknown if not is_for_the_cpu(it, stack.lock.stack)]
     if unsettled:
         pins = (f"{it.name} {it.version} {it.build or ''}".strip() for it in unsettled)
-        return Verdict.UNKNOWN, builds, (f"the matrix does not have {_listed(pins)}", *_how_to_read(held, unsettled))
+        return Verdict.UNKNOWN, builds, (f"the matrix does not have {_listed(pins)}", *_how_to_read(stack, unsettled))
     for_cpu = {str(framework_of(it)): f"{it.name} {it.version} (a CPU build)" for it in unknown}
-    dependent = (f"{pin.name} {pin.version}" for pin in held.pins if pin.name in DEPENDENT_FRAMEWORKS)
+    dependent = (f"{pin.name} {pin.version}" for pin in stack.pins if pin.name in DEPENDENT_FRAMEWORKS)
     builds = (*builds, *for_cpu.values(), *dependent)
-    verdict, reasons = _judged(held, for_cpu, target, matrix, way_out) if held.named else (Verdict.UNKNOWN, ())
-    if held.unpinned:
+    verdict, reasons = _judged(stack, for_cpu, target, matrix, way_out) if stack.named else (Verdict.UNKNOWN, ())
+    if stack.unpinned:
         verdict = Verdict.UNKNOWN if verdict is Verdict.FITS else verdict
-        text = f"it does not pin {_listed(held.unpinned)}: lock it to know which build it installs"
+        text = f"it does not pin {_listed(stack.unpinned)}: lock it to know which build it installs"
         reasons = (*reasons, text)
     return verdict, builds, reasons
 
 
 def _judged(
-    held: HeldStack, unknown: Mapping[str, str], target: Target, matrix: Matrix, way_out: str
+    stack: LockedStack, unknown: Mapping[str, str], target: Target, matrix: Matrix, way_out: str
 ) -> tuple[Verdict, tuple[str, ...]]:
-    """What can be said of a stack; ``unknown`` are frameworks on the CPU that the matrix does not know.
+    """The verdict on a stack, and the reasons. ``unknown`` are CPU builds of frameworks that the matrix does not have.
 
-    Those need neither a driver nor a GPU, so that nothing stands against them.
+    These need neither a driver nor a GPU, so they always run.
     """
     problem = target.problem
-    held = held._replace(releases={name: rows for name, rows in held.releases.items() if name not in unknown})
+    stack = stack._replace(releases={name: rows for name, rows in stack.releases.items() if name not in unknown})
     if problem.cpu:
-        if any(all(row.cuda is not None for row in rows) for rows in held.releases.values()):
+        if any(all(row.cuda is not None for row in rows) for rows in stack.releases.values()):
             return Verdict.UNKNOWN, (f"it is for a GPU, and {_without_gpu(target, way_out)}",)
-        reasons = tuple(against_builds(held, target.request, problem, matrix)) if held.releases else ()
+        reasons = tuple(against_builds(stack, target.request, problem, matrix)) if stack.releases else ()
         return (Verdict.DOES_NOT_RUN if reasons else Verdict.FITS), reasons
-    for_gpu = {name: rows for name, rows in held.releases.items() if any(row.cuda is not None for row in rows)}
-    of_stack = _recorded_frameworks(held) if for_gpu else frozenset()
-    known = {name: [row.label for row in rows] for name, rows in held.releases.items() if name not in for_gpu}
+    for_gpu = {name: rows for name, rows in stack.releases.items() if any(row.cuda is not None for row in rows)}
+    of_stack = _recorded_frameworks(stack) if for_gpu else frozenset()
+    known = {name: [row.label for row in rows] for name, rows in stack.releases.items() if name not in for_gpu}
     labels = {**known, **{name: [label] for name, label in unknown.items()}}
     for_cpu = [label for name, listed in labels.items() if not of_stack or name in of_stack for label in listed]
     on_cpu = (f"{_listed(for_cpu)} runs only on the CPU, but there is an NVIDIA GPU",) if for_cpu else ()
     reasons = ()
     if for_gpu:
-        on_gpu = held._replace(releases=for_gpu)
-        against = (against_builds(on_gpu, target.request, problem, matrix), against_cudnn(held, problem, matrix))
+        on_gpu = stack._replace(releases=for_gpu)
+        against = (against_builds(on_gpu, target.request, problem, matrix), against_cudnn(stack, problem, matrix))
         reasons = (*chain(*against), *against_packages(on_gpu, problem, matrix))
     if reasons:
         return Verdict.DOES_NOT_RUN, (*reasons, *on_cpu)
     return (Verdict.CPU_ONLY if on_cpu else Verdict.FITS), on_cpu
 
 
-def _recorded_frameworks(held: HeldStack) -> frozenset[str]:
-    """The frameworks that were requested of envsolve; any other in the file is a package that some package needs."""
-    stack = held.lock.stack
-    return frozenset(() if stack is None else (it.framework for it in stack.frameworks))
+def _recorded_frameworks(stack: LockedStack) -> frozenset[str]:
+    """The frameworks that were requested from envsolve; others in the file are dependencies of packages."""
+    recorded = stack.lock.stack
+    return frozenset(() if recorded is None else (it.framework for it in recorded.frameworks))
 
 
 def _without_gpu(target: Target, way_out: str) -> str:
@@ -278,39 +278,39 @@ def _without_gpu(target: Target, way_out: str) -> str:
     return "the request is for the CPU" if target.request.wants_cpu else "the given machine has none"
 
 
-def _age(held: HeldStack, matrix: Matrix, problem: Problem) -> Iterator[Note]:
-    """Whether the matrix has changed since envsolve wrote the file."""
-    date = None if held.lock.made is None else held.lock.made.matrix_date
-    asked = tuple(FrameworkRequest(name, SpecifierSet()) for name in held.releases)
-    today = matrix_date_of(problem._replace(frameworks=asked), matrix)
+def _age(stack: LockedStack, matrix: Matrix, problem: Problem) -> Iterator[Note]:
+    """A note if the matrix has changed since envsolve wrote the file."""
+    date = None if stack.lock.made is None else stack.lock.made.matrix_date
+    frameworks = tuple(FrameworkRequest(name, SpecifierSet()) for name in stack.releases)
+    today = matrix_date_of(problem._replace(frameworks=frameworks), matrix)
     if date is not None and date < today:
         text = f"it was made with the matrix of {date}, and this one is of {today}: lock again to see what is new"
         yield Note("matrix-is-newer", text).about(recorded=date, matrix_date=today)
 
 
-def _how_to_read(held: HeldStack, unknown: Iterable[Installed]) -> Iterator[str]:
-    """For builds that the lock knew more of than the matrix does: where that is from, and how to have it again."""
-    origins = {} if held.lock.made is None else origins_in(held.lock.made.evidence)
+def _how_to_read(stack: LockedStack, unknown: Iterable[Installed]) -> Iterator[str]:
+    """For builds that the lock knew but the matrix does not: the origin of the facts, and how to read them here."""
+    origins = {} if stack.lock.made is None else origins_in(stack.lock.made.evidence)
     for it in unknown:
         kind, _, rest = origins.get(it.name, "").partition(" ")
         if kind in (Origin.INFERRED, Origin.READ_HERE):
-            said = f"inferred {rest}".strip() if kind == Origin.INFERRED else "read on that machine"
+            how = f"inferred {rest}".strip() if kind == Origin.INFERRED else "read on that machine"
             reads = f": `envsolve matrix update {it.name}` reads it here" if it.build is None else ""
-            yield f"{it.name} was {said} when it was locked{reads}"
+            yield f"{it.name} was {how} when it was locked{reads}"
 
 
-def _on_evidence(held: HeldStack, problem: Problem, matrix: Matrix, known: Collection[str]) -> Iterator[Note]:
-    """What could not be read, was inferred and is known by now, or was not verified for the GPUs of ``problem``."""
+def _on_evidence(stack: LockedStack, problem: Problem, matrix: Matrix, known: Collection[str]) -> Iterator[Note]:
+    """Notes on facts that could not be read, that are no longer inferred, or that are missing for the GPUs."""
     if problem.cpu:
         return
-    evidence = () if held.lock.made is None else held.lock.made.evidence
+    evidence = () if stack.lock.made is None else stack.lock.made.evidence
     yield from on_unread_places(evidence)
     for name, origin in origins_in(evidence).items():
-        rows = held.releases.get(FRAMEWORK_OF_WHEEL.get(name, ""), ())
+        rows = stack.releases.get(FRAMEWORK_OF_WHEEL.get(name, ""), ())
         if origin.startswith(Origin.INFERRED) and any(GPU_CODE not in it.inferred for it in rows):
             text = f"{name} was {origin} when it was locked, and the matrix has it now"
             yield Note(NO_LONGER_INFERRED, f"{text}: lock again").about(name=name)
-    names = list(unverified(held.lock, known, [str(it) for it in problem.gpus], matrix, problem.platform))
+    names = list(unverified(stack.lock, known, [str(it) for it in problem.gpus], matrix, problem.platform))
     if names:
         text = f"not verified for this GPU: the libraries in {_listed(names)} were not read"
         yield Note("not-verified", text).about(count=len(names))

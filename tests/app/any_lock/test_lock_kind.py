@@ -1,4 +1,4 @@
-"""A request that names no format gets the kind of environment that its stack is printed as."""
+"""A request without a format gets a lock of the same kind as the stack that envsolve prints for it."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from envsolve.model.request import FrameworkRequest, Packages, Request
 
 
 def request(*frameworks: str) -> Request:
-    asked = tuple(FrameworkRequest(name, SpecifierSet()) for name in frameworks)
-    return Request(asked, gpus=("8.6",), platforms=(Platform.LINUX_64,))
+    requested = tuple(FrameworkRequest(name, SpecifierSet()) for name in frameworks)
+    return Request(requested, gpus=("8.6",), platforms=(Platform.LINUX_64,))
 
 
 CASES = {
@@ -31,6 +31,6 @@ CASES = {
 }
 
 
-@pytest.mark.parametrize(("asked", "format_name"), CASES.values(), ids=CASES)
-def test_the_kind_follows_from_what_is_asked_for(asked: Request, format_name: str, matrix: Matrix) -> None:
-    assert usual_format(asked, matrix, {}) == format_name
+@pytest.mark.parametrize(("requested", "format_name"), CASES.values(), ids=CASES)
+def test_the_kind_follows_from_the_request(requested: Request, format_name: str, matrix: Matrix) -> None:
+    assert usual_format(requested, matrix, {}) == format_name

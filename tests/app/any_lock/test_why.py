@@ -1,4 +1,4 @@
-"""Questions about an answer: what it holds and why, and what else would fit."""
+"""Questions about an answer: what it has and why, and what else would fit."""
 
 from __future__ import annotations
 
@@ -62,8 +62,8 @@ def test_why_not_solves_for_it(other: str, fits: bool, says: str, envsolve: Envs
 
 
 def test_the_way_out_of_a_why_not_is_a_command_that_works(envsolve: Envsolve) -> None:
-    told = envsolve(*PASCAL, "--why-not", "pytorch==2.14.1").out
-    command = next(line.strip() for line in told.splitlines() if line.strip().startswith("envsolve "))
+    output = envsolve(*PASCAL, "--why-not", "pytorch==2.14.1").out
+    command = next(line.strip() for line in output.splitlines() if line.strip().startswith("envsolve "))
     words = command.replace("'GTX 1080 Ti'", "6.1").split()[1:]
     assert "torch==2.14.1+cu126" in envsolve(*words).out
 

@@ -18,9 +18,9 @@ _CONFLICTS = tomllib.loads((Path(__file__).parent / "conda_conflicts.toml").read
 _ASKED = (FrameworkRequest("tensorflow", SpecifierSet()),)
 
 
-def _unfit(text: str, *asked: RequestedSpec) -> Unfit:
+def _unfit(text: str, *entries: RequestedSpec) -> Unfit:
     problem = Problem(_ASKED, Platform.LINUX_64, (), cpu=False, python=None, cuda=None)
-    return Unfit(problem, None, asked, (VirtualPackage("__cuda", "11.8"),), ("conda-forge",), text)
+    return Unfit(problem, None, entries, (VirtualPackage("__cuda", "11.8"),), ("conda-forge",), text)
 
 
 @pytest.mark.parametrize("case", _CONFLICTS, ids=[case["name"] for case in _CONFLICTS])
@@ -30,11 +30,11 @@ def test_a_conflict_is_told_in_sentences(case: dict[str, object]) -> None:
 
 def test_what_was_asked_is_told_with_its_reason_before_what_packages_require() -> None:
     text = next(str(case["text"]) for case in _CONFLICTS if case["name"] == "a driver that is too old")
-    asked = (
+    specs = (
         RequestedSpec("cuda-version=12.9", "runs from NVIDIA driver 525.60.13 on"),
         RequestedSpec("numpy", "requested by somebody"),
     )
-    error = conda_refusal(_unfit(text, *asked), Request(_ASKED))
+    error = conda_refusal(_unfit(text, *specs), Request(_ASKED))
     assert error.code == "conda-packages-conflict"
     assert error.cause == (
         "cuda-version=12.9: runs from NVIDIA driver 525.60.13 on",
@@ -48,11 +48,11 @@ def test_what_was_asked_is_told_with_its_reason_before_what_packages_require() -
 
 def test_what_a_person_requires_comes_first_and_then_what_excludes_it() -> None:
     text = next(str(case["text"]) for case in _CONFLICTS if case["name"] == "a further package")
-    asked = (
+    entries = (
         RequestedSpec("tensorflow=2.14.0", "sm_86 runs on 8.6"),
         RequestedSpec("numpy >=2", "requested by the command line"),
     )
-    assert conda_refusal(_unfit(text, *asked), Request(_ASKED)).cause == (
+    assert conda_refusal(_unfit(text, *entries), Request(_ASKED)).cause == (
         "numpy >=2: requested by the command line",
         "tensorflow 2.14.0 requires tensorflow-base ==2.14.0 cuda118py311h0476658_0",
         "tensorflow-base 2.14.0 requires numpy >=1.23.5,<2.0a0, which is not available with the rest",
@@ -61,8 +61,8 @@ def test_what_a_person_requires_comes_first_and_then_what_excludes_it() -> None:
 
 def test_a_package_that_no_channel_has_is_named_as_it_was_asked_for() -> None:
     text = "Cannot solve the request because of: No candidates were found for nosuchpackage >=3.\n"
-    asked = RequestedSpec("nosuchpackage >=3", "requested by environment.yml")
-    error = conda_refusal(_unfit(text, asked), Request(_ASKED))
+    entries = RequestedSpec("nosuchpackage >=3", "requested by environment.yml")
+    error = conda_refusal(_unfit(text, entries), Request(_ASKED))
     assert error.code == "conda-package-not-found"
     assert error.message == "conda-forge has no nosuchpackage >=3 for linux-64"
     assert error.cause == ("nosuchpackage >=3: requested by environment.yml",)

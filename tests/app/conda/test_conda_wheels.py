@@ -1,4 +1,4 @@
-"""Wheels beside conda packages: made-up packages with the names of real ones, on an index of the loopback server."""
+"""Wheels next to conda packages: made-up packages with real names, on an index of the loopback server."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ import pytest
 from packaging.specifiers import SpecifierSet
 
 from envsolve.app.conda.conda_wheels import PipSide, Wheels, python_among, wheels_beside
-from envsolve.app.packages.asked_packages import given
-from envsolve.app.packages.lock_indexes import Lines, Places
+from envsolve.app.packages.lock_indexes import Connection, Places
+from envsolve.app.packages.requirements import read_requirements
 from envsolve.app.request.network import Network
 from envsolve.app.request.targets import target_of
 from envsolve.errors import OutsideError, UnsolvableError
@@ -46,7 +46,7 @@ NUMPY = conda("numpy", "1.26.4")
 
 @pytest.fixture(scope="module")
 def world() -> Iterator[IndexServer]:
-    """The made-up packages of tests/cli/worlds.py and a few more. Tests count what they ask for, and add nothing."""
+    """The packages of tests/cli/worlds.py and a few more. Tests count the requests and add no packages."""
     with IndexServer(recorded=False) as server:
         fill(server)
         server.add(
@@ -70,24 +70,26 @@ def world() -> Iterator[IndexServer]:
 
 @pytest.fixture
 def beside(world: IndexServer, matrix: Matrix) -> Beside:
-    """Resolve requirements, and the wheels of a stack, beside packages of conda."""
+    """Resolve requirements, and the wheels of a stack, next to conda packages."""
 
     def resolve(
         *requirements: str,
         packages: tuple[CondaPackage, ...] = (PYTHON, NUMPY),
         solution: Solution | None = None,
-        held: Mapping[str, str] | None = None,
+        existing: Mapping[str, str] | None = None,
         **more: object,
     ) -> Wheels:
-        asked = Packages(requirements, pytorch_index_url=f"{world.url}/whl", **more)  # type: ignore[arg-type]
-        request = Request(frameworks=() if solution is None else solution.request.frameworks, packages=asked)
-        side = PipSide(request, given(asked), solution, held or {})
+        requested = Packages(requirements, pytorch_index_url=f"{world.url}/whl", **more)  # type: ignore[arg-type]
+        request = Request(frameworks=() if solution is None else solution.request.frameworks, packages=requested)
+        side = PipSide(request, read_requirements(requested), solution, existing or {})
         interpreter = python_among(packages, PROBLEM if solution is None else solution.problem, request.requester)
-        lines = Lines(Network(no_cache=True), IndexSettings(), {}, builds=asked.allow_builds)
+        connection = Connection(Network(no_cache=True), IndexSettings(), {}, builds=requested.allow_builds)
         try:
-            return wheels_beside(packages, side, interpreter, matrix, Places((), world.index_url, False, {}), lines)
+            return wheels_beside(
+                packages, side, interpreter, matrix, Places((), world.index_url, False, {}), connection
+            )
         finally:
-            lines.close()
+            connection.close()
 
     return resolve
 
@@ -199,7 +201,7 @@ def test_constraints_hold_beside_conda_as_well(beside: Beside, tmp_path: Path) -
 
 
 def test_the_pins_of_an_existing_lock_stay(beside: Beside) -> None:
-    assert pins(beside("pandas", packages=(PYTHON,), held={"numpy": "1.26.4", "pandas": "2.2.0"})) == {
+    assert pins(beside("pandas", packages=(PYTHON,), existing={"numpy": "1.26.4", "pandas": "2.2.0"})) == {
         "numpy": "1.26.4",
         "pandas": "2.2.0",
     }
@@ -313,15 +315,15 @@ def test_without_a_python_no_wheel_can_be_installed() -> None:
 
 
 def test_hashes_bind_a_wheel_beside_conda(beside: Beside, tmp_path: Path) -> None:
-    asked = tmp_path / "asked.in"
-    asked.write_text("pandas==2.2.0 --hash=sha256:00\n", encoding="utf-8")
-    assert refused(beside, files=(str(asked),)).code == "hash-mismatch"
+    file = tmp_path / "asked.in"
+    file.write_text("pandas==2.2.0 --hash=sha256:00\n", encoding="utf-8")
+    assert refused(beside, files=(str(file),)).code == "hash-mismatch"
 
 
 def test_what_conda_installs_has_none_of_the_hashes_of_an_index(beside: Beside, tmp_path: Path) -> None:
-    asked = tmp_path / "asked.in"
-    asked.write_text("numpy==1.26.4 --hash=sha256:00\n", encoding="utf-8")
-    error = refused(beside, files=(str(asked),))
+    file = tmp_path / "asked.in"
+    file.write_text("numpy==1.26.4 --hash=sha256:00\n", encoding="utf-8")
+    error = refused(beside, files=(str(file),))
     assert error.code == "hash-mismatch"
     assert error.message == "conda installs numpy, and the required hashes are those of a wheel"
     assert error.cause[-1] == "numpy 1.26.4: none of its files has a required hash (--hash)"

@@ -1,4 +1,4 @@
-"""Which modules of an environment are imported to prove it, and what comes of one that fails."""
+"""Which modules of an environment are imported to validate it, and what happens if one fails."""
 
 from __future__ import annotations
 

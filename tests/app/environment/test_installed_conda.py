@@ -1,4 +1,4 @@
-"""What conda-meta says of a prefix becomes packages of a lock."""
+"""The records in conda-meta become packages of a lock."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def test_a_package_is_read_as_the_channel_has_it(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("told", "requested"),
+    ("record", "requested"),
     [
         ({}, ()),
         ({"requested_spec": "None"}, ()),
@@ -49,9 +49,9 @@ def test_a_package_is_read_as_the_channel_has_it(tmp_path: Path) -> None:
     ],
 )
 def test_what_was_asked_for_by_name_is_known(
-    told: dict[str, object], requested: tuple[str, ...], tmp_path: Path
+    record: dict[str, object], requested: tuple[str, ...], tmp_path: Path
 ) -> None:
-    assert installed_conda(prefix_with(tmp_path, **told)).requested == requested
+    assert installed_conda(prefix_with(tmp_path, **record)).requested == requested
 
 
 def test_a_record_that_cannot_be_read_is_missing(tmp_path: Path) -> None:

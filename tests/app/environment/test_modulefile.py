@@ -1,4 +1,4 @@
-"""Module files, read by the real Environment Modules and Lmod where these are installed."""
+"""Module files, read by the real Environment Modules and Lmod if these are installed."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ def test_a_module_system_loads_and_unloads_it(command: list[str], conda: bool, t
     environ = {"PATH": path, "MODULEPATH": str(tmp_path / "modules"), "LD_LIBRARY_PATH": "/opt/site/lib"}
 
     def after(*words: tuple[str, ...]) -> list[tuple[str, dict[str, str]]]:
-        """Where Python is and which variables there are after each call of the module system, in one shell."""
+        """The Python and the variables after each call of the module system, in one shell."""
         lines = []
         for it in words:
             lines += [f'eval "$({" ".join([*command, "bash", *it])})"', f"python3 -c '{PRINTED}'"]

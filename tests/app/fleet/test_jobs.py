@@ -1,4 +1,4 @@
-"""Manifests of Jobs, held against the schema of the API."""
+"""Manifests of Jobs, checked against the schema of the API."""
 
 from __future__ import annotations
 
@@ -112,7 +112,7 @@ def test_stdout_is_the_report_and_stderr_is_kept(tmp_path: Path) -> None:
 
 @pytest.mark.skipif(sys.platform == "win32", reason="a shell of POSIX")
 def test_a_pod_installs_envsolve_beside_the_environment(tmp_path: Path) -> None:
-    """``python`` and what it makes are programs here that say how they were called."""
+    """``python`` and the programs that it creates only print how they were called."""
     script = '#!/bin/sh\necho "$(basename "$0") $*" >> {log}\n{more}\n'
     made = "mkdir -p {v}/bin; cp {say} {v}/bin/pip; cp {say} {v}/bin/envsolve"
     log, say, venv = tmp_path / "log", tmp_path / "say", tmp_path / "v"

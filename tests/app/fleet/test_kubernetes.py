@@ -1,4 +1,4 @@
-"""``envsolve fleet validate`` on nodes of a Kubernetes, which is a server of the tests (tests/fleet/kubernetes)."""
+"""``envsolve fleet validate`` on the nodes of a test server for Kubernetes (tests/fleet/kubernetes)."""
 
 from __future__ import annotations
 
@@ -34,11 +34,11 @@ def cluster() -> Iterator[Api]:
 
 
 def _is_new() -> bool:
-    """Whether there is a kubectl that leaves the check of a Job to the server, as those from 1.29 on do."""
+    """Whether kubectl leaves the check of a Job to the server, as since version 1.29."""
     if KUBECTL is None:
         return False
-    said = subprocess.run([KUBECTL, "version", "--client", "-o", "json"], capture_output=True, check=False).stdout
-    return int(re.search(rb'"minor": "(\d+)', said)[1]) >= 29  # type: ignore[index]
+    output = subprocess.run([KUBECTL, "version", "--client", "-o", "json"], capture_output=True, check=False).stdout
+    return int(re.search(rb'"minor": "(\d+)', output)[1]) >= 29  # type: ignore[index]
 
 
 REAL = pytest.param(
@@ -48,7 +48,7 @@ REAL = pytest.param(
 
 @pytest.fixture(params=["ours", REAL])
 def kubectl(request: pytest.FixtureRequest, cluster: Api, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> str:
-    """The command line of a kubectl that knows the cluster."""
+    """The command line of a kubectl with access to the cluster."""
     monkeypatch.setenv("KUBECONFIG", str(tmp_path / "none"))
     words = [sys.executable, "-ISE", str(PROGRAM)] if request.param == "ours" else [str(KUBECTL)]
     return shlex.join([*words, f"--server={cluster.url}"])
@@ -58,7 +58,7 @@ def kubectl(request: pytest.FixtureRequest, cluster: Api, monkeypatch: pytest.Mo
 def validate(
     kubectl: str, envsolve: Envsolve, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> Callable[..., Result]:
-    """Validate nodes that are named by what comes of them, each in the group of its name."""
+    """Validate nodes named after their results, each in the group of its name."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(kubernetes, "_PAUSES", (0.02,))
     monkeypatch.setattr(kubernetes, "_WITHOUT_POD", 0.3)
@@ -75,7 +75,7 @@ def validate(
 
 
 def spec_of(cluster: Api, name: str = "passes") -> Any:
-    """The pod that a node was given."""
+    """The pod of a node."""
     return next(it for it in cluster.seen if node_of(it) == name)["spec"]["template"]["spec"]
 
 

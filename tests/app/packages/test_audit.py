@@ -1,4 +1,4 @@
-"""How far wheels are read that the matrix says nothing of."""
+"""How much is read of wheels that the matrix does not know."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ WHEEL = "a-1.0-cp312-cp312-manylinux_2_28_x86_64.whl"
 
 
 class Readings:
-    """A reader that notes how it is asked to read."""
+    """A reader that records how it is called."""
 
     def __init__(self) -> None:
         self.all: list[Reading] = []

@@ -1,4 +1,4 @@
-"""A build of the matrix counts where the channels have it, with the Pythons that they have it for."""
+"""A build of the matrix counts if the channels have it, with their Pythons."""
 
 from collections.abc import Mapping
 

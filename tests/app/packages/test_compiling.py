@@ -1,4 +1,4 @@
-"""How source distributions with kernels are compiled: what is known of each package, and for which GPUs."""
+"""How to compile source distributions with kernels: the known packages and their GPUs."""
 
 from __future__ import annotations
 

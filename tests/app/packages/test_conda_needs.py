@@ -1,4 +1,4 @@
-"""Which requirements of Python become conda packages, and which stay with pip."""
+"""Which Python requirements become conda packages, and which are left to pip."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 from packaging.specifiers import SpecifierSet
 
-from envsolve.app.packages.asked_packages import given
-from envsolve.app.packages.conda_asked import CondaAsked, asked_on, with_stack
 from envsolve.app.packages.conda_needs import companions, split_needs
+from envsolve.app.packages.conda_requirements import CondaRequirements, requirements_on, with_stack
+from envsolve.app.packages.requirements import read_requirements
 from envsolve.app.request.channel_order import WHEELS
 from envsolve.app.request.targets import Target
 from envsolve.conda.session import Listed
@@ -30,10 +30,10 @@ def listed(names: frozenset[str]) -> Mapping[str, Sequence[Listed]]:
 
 
 def test_what_has_the_hashes_of_wheels_stays_with_pip(tmp_path: Path) -> None:
-    asked = tmp_path / "asked.in"
-    asked.write_text("rich==13.9.4 --hash=sha256:00\nclick\n", encoding="utf-8")
-    wanted = given(Packages(files=(str(asked),)))
-    split = split_needs(CondaAsked(python=wanted), wanted, PROBLEM, None, listed, frozenset())
+    file = tmp_path / "asked.in"
+    file.write_text("rich==13.9.4 --hash=sha256:00\nclick\n", encoding="utf-8")
+    wanted = read_requirements(Packages(files=(str(file),)))
+    split = split_needs(CondaRequirements(python=wanted), wanted, PROBLEM, None, listed, frozenset())
     assert [it.spec for it in split.conda] == ["click"]
     assert [it.spec for it in split.by_pip] == ["rich==13.9.4"]
     assert split.python is not None
@@ -45,13 +45,15 @@ def target(platform: Platform = Platform.LINUX_64, *, python: str = ">=3.10,<3.1
     return Target(Request((), python=problem.python), problem, (), (), fell_to_cpu=False)
 
 
-def asked(folder: Path, *, section: str = "", file: str = "", channels: str = "") -> CondaAsked:
-    """What an environment.yml with a pip section of one entry, and a file of requirements, ask for."""
+def requirements(folder: Path, *, section: str = "", file: str = "", channels: str = "") -> CondaRequirements:
+    """The requirements of an environment.yml with one entry in its pip section, and of a requirements file."""
     (folder / "asked.in").write_text(f"{file}\n", encoding="utf-8")
     pip = f"\n  - pip: [{json.dumps(section)}]" if section else ""
     text = f"channels: [{channels}]\ndependencies:\n  - numpy{pip}\n"
     (folder / "environment.yml").write_text(text, encoding="utf-8")
-    return asked_on(Packages(files=(str(folder / "environment.yml"), str(folder / "asked.in"))), Platform.LINUX_64)
+    return requirements_on(
+        Packages(files=(str(folder / "environment.yml"), str(folder / "asked.in"))), Platform.LINUX_64
+    )
 
 
 @pytest.mark.parametrize(
@@ -68,14 +70,14 @@ def asked(folder: Path, *, section: str = "", file: str = "", channels: str = ""
 def test_the_marker_of_a_framework_counts(
     requirement: str, frameworks: dict[str, str], python: str, where: str, tmp_path: Path
 ) -> None:
-    request = with_stack(target(), asked(tmp_path, **{where: requirement}), ()).request
+    request = with_stack(target(), requirements(tmp_path, **{where: requirement}), ()).request
     assert {it.framework: str(it.specifier) for it in request.frameworks} == frameworks
     assert request.python == SpecifierSet(python)
     assert request.sources == (WHEELS if where == "section" and frameworks else ())
 
 
 def test_the_python_that_an_environment_names_decides_on_markers(tmp_path: Path) -> None:
-    wanted = asked(tmp_path, file="torch; python_version < '3.13'")
+    wanted = requirements(tmp_path, file="torch; python_version < '3.13'")
     wanted = wanted._replace(conda=(*wanted.conda, RequestedSpec("python 3.14.*", "asked for")))
     assert with_stack(target(), wanted, ()).request.frameworks == ()
 
@@ -85,7 +87,7 @@ HASHED = "torch==2.9.1 --hash=sha256:00"
 
 @pytest.mark.parametrize("where", ["section", "file"])
 def test_a_framework_with_hashes_is_a_wheel_and_keeps_them(where: str, tmp_path: Path) -> None:
-    wanted = asked(tmp_path, **{where: HASHED})
+    wanted = requirements(tmp_path, **{where: HASHED})
     assert with_stack(target(), wanted, ("pytorch", "conda-forge")).request.sources == WHEELS
     assert wanted.python is not None
     assert wanted.python.hashes == {"torch": {("sha256", "00")}}
@@ -93,7 +95,7 @@ def test_a_framework_with_hashes_is_a_wheel_and_keeps_them(where: str, tmp_path:
 
 def test_the_hashes_of_a_constraint_make_a_wheel_of_the_framework_that_is_asked_for(tmp_path: Path) -> None:
     (tmp_path / "held.txt").write_text(f"{HASHED}\n", encoding="utf-8")
-    wanted = asked_on(Packages(constraints=(str(tmp_path / "held.txt"),)), Platform.LINUX_64)
+    wanted = requirements_on(Packages(constraints=(str(tmp_path / "held.txt"),)), Platform.LINUX_64)
     assert with_stack(target(), wanted, ()).request.sources == ()
     named = target()
     named = named._replace(request=named.request._replace(frameworks=(FrameworkRequest("pytorch", SpecifierSet()),)))
@@ -103,7 +105,7 @@ def test_the_hashes_of_a_constraint_make_a_wheel_of_the_framework_that_is_asked_
 def test_several_entries_of_one_wheel_leave_the_hashes_they_share(tmp_path: Path) -> None:
     text = "dependencies:\n- pip:\n  - own==1 --hash=sha256:aa --hash=sha256:bb\n  - own==1 --hash=sha256:bb\n"
     (tmp_path / "environment.yml").write_text(text, encoding="utf-8")
-    wanted = asked_on(Packages(files=(str(tmp_path / "environment.yml"),)), Platform.LINUX_64)
+    wanted = requirements_on(Packages(files=(str(tmp_path / "environment.yml"),)), Platform.LINUX_64)
     assert wanted.python is not None
     assert wanted.python.hashes == {"own": {("sha256", "bb")}}
 

@@ -1,4 +1,4 @@
-"""The packages that count as frameworks are those of the matrix."""
+"""The packages that are frameworks are those of the matrix."""
 
 from __future__ import annotations
 
@@ -32,13 +32,13 @@ def _is_of_one_toolkit(package: str) -> bool:
 
 
 @pytest.mark.parametrize(
-    "asked",
+    "requested",
     [
         *("==3.11.7", "==3.11.*", ">=3.11", ">=3.11.5", ">3.11.5", "~=3.11.2", ">3.10,<3.12", "<3.11.4"),
         *("!=3.11.0", "!=3.11.0,!=3.11.1", ">=3.9,!=3.11.0,!=3.11.3", ">3.11.0,!=3.11.1,<=3.11.2"),
     ],
 )
-def test_a_lock_is_for_the_first_patch_that_is_asked_for(asked: str) -> None:
-    admitted = SpecifierSet(asked)
+def test_a_lock_is_for_the_first_requested_patch(requested: str) -> None:
+    admitted = SpecifierSet(requested)
     first = next(patch for patch in range(60) if admitted.contains(f"3.11.{patch}"))
     assert python_of(admitted, Version("3.11")) == (3, 11, first)

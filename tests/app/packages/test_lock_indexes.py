@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from envsolve.app.packages.lock_indexes import Lines, Places, name_index
+from envsolve.app.packages.lock_indexes import Connection, Places, name_index
 from envsolve.app.request.network import Network
 from envsolve.errors import OutsideError
 from envsolve.index.settings import IndexSettings
@@ -12,13 +12,13 @@ from envsolve.model.request import Request
 
 
 def test_who_asks_when_a_command_has_ended_opens_no_connection() -> None:
-    """A thread that was about to fetch would leave a connection open that nobody closes."""
-    lines = Lines(Network(no_cache=True), IndexSettings(), {}, builds=False)
-    index = lines.pool.index("http://127.0.0.1:9/simple/")
-    lines.close()
+    """Otherwise a thread that was about to fetch would open a connection that no one closes."""
+    connection = Connection(Network(no_cache=True), IndexSettings(), {}, builds=False)
+    index = connection.pool.index("http://127.0.0.1:9/simple/")
+    connection.close()
     with pytest.raises(OutsideError, match="fetch-cancelled"):
         index.project("alpha")
-    lines.close()
+    connection.close()
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""What the matrix says of the wheels of frameworks."""
+"""Facts in the matrix about the wheels of frameworks."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the files of other tools ask for is taken over, and everything of them that is not is told."""
+"""The requirements in files of other tools become keys of a project; notes say what is left out."""
 
 from __future__ import annotations
 

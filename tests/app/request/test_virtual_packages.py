@@ -1,4 +1,4 @@
-"""What is assumed of a machine is what was stated of it, and never what this one happens to be."""
+"""Virtual packages depend only on what is known of the target, never on the present machine."""
 
 from typing import Any
 
@@ -81,8 +81,8 @@ def test_a_known_c_library_counts_and_the_oldest_of_several() -> None:
 
 
 def test_the_variables_of_conda_are_the_users_word() -> None:
-    told = _told(_problem(cpu=True), CONDA_OVERRIDE_GLIBC="2.31", CONDA_OVERRIDE_ARCHSPEC="x86_64_v3")
-    assert (told["__glibc"], told["__archspec"]) == ("2.31", "1=x86_64_v3")
+    packages = _told(_problem(cpu=True), CONDA_OVERRIDE_GLIBC="2.31", CONDA_OVERRIDE_ARCHSPEC="x86_64_v3")
+    assert (packages["__glibc"], packages["__archspec"]) == ("2.31", "1=x86_64_v3")
     assert "__osx" not in _told(_problem(cpu=True), CONDA_OVERRIDE_OSX="14.0")
 
 

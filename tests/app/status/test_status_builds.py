@@ -1,4 +1,4 @@
-"""Of several builds with one version a file installs the one that what is beside it says."""
+"""Of several builds with one version, a file installs the one that its other packages need."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 import tomli
 
-from envsolve.app.status.held_stack import held_stack
+from envsolve.app.status.locked_stack import locked_stack
 from envsolve.matrix import Matrix, find_matrix
 from envsolve.model.host import Platform
 
@@ -19,9 +19,9 @@ _CASES = tomli.loads((Path(__file__).parent / "status_builds.toml").read_text(en
 def test_a_file_installs_the_builds_that_what_is_beside_them_says(case: dict[str, Any], tmp_path: Path) -> None:
     file = tmp_path / case["name"]
     file.write_text(case["text"], encoding="utf-8")
-    held = held_stack(file, Platform.LINUX_64, Matrix(find_matrix()))
-    assert held is not None
-    (rows,) = held.releases.values()
-    told = [(row.build, f"{row.build} {row.cuda_libraries}") for row in rows]
-    assert len(told) == len(case["builds"]), told
-    assert all(build in names for build, names in zip(case["builds"], told, strict=True)), told
+    stack = locked_stack(file, Platform.LINUX_64, Matrix(find_matrix()))
+    assert stack is not None
+    (rows,) = stack.releases.values()
+    labels = [(row.build, f"{row.build} {row.cuda_libraries}") for row in rows]
+    assert len(labels) == len(case["builds"]), labels
+    assert all(build in names for build, names in zip(case["builds"], labels, strict=True)), labels

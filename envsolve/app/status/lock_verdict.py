@@ -1,6 +1,6 @@
-"""What the matrix says against a stack that a file holds, on some machines.
+"""Why a locked stack does not run on a machine, according to the matrix.
 
-The stack is put to the solver as if it were all that the matrix knows: what it then says against it is the reason.
+The solver gets a matrix with only the builds of the stack. Its explanation, if it finds no solution, is the reason.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 
 from packaging.specifiers import SpecifierSet
 
-from envsolve.app.status.held_stack import HeldStack
+from envsolve.app.status.locked_stack import LockedStack
 from envsolve.errors import UnsolvableError
 from envsolve.matrix.load import Matrix
 from envsolve.matrix.tables import FrameworkTable
@@ -24,27 +24,27 @@ from envsolve.resolve.solver import Solver
 
 
 class Alone:
-    """The builds of ``held`` as all that the matrix has. ``request`` and ``problem`` say for which machines."""
+    """A solver with only the builds of ``stack``. ``request`` and ``problem`` describe the machines."""
 
-    def __init__(self, held: HeldStack, request: Request, matrix: Matrix) -> None:
-        self._held, self._matrix = held, matrix
+    def __init__(self, stack: LockedStack, request: Request, matrix: Matrix) -> None:
+        self._stack, self._matrix = stack, matrix
 
         def narrowed(table: FrameworkTable) -> FrameworkTable:
-            return table._replace(releases=held.releases[table.name])
+            return table._replace(releases=stack.releases[table.name])
 
         self._solver = Solver(matrix, narrowed)
-        rows = [row for rows in held.releases.values() for row in rows]
-        python = None if held.python is None else SpecifierSet(f"=={held.python}.*")
+        rows = [row for rows in stack.releases.values() for row in rows]
+        python = None if stack.python is None else SpecifierSet(f"=={stack.python}.*")
         self._request = request._replace(
-            frameworks=tuple(FrameworkRequest(name, SpecifierSet()) for name in held.releases),
+            frameworks=tuple(FrameworkRequest(name, SpecifierSet()) for name in stack.releases),
             python=python,
             sources=tuple(dict.fromkeys(row.source for row in rows)),
         )
-        if not held.lock.conda:
+        if not stack.lock.conda:
             self._request = self._request._replace(format="requirements")
 
     def solution(self, problem: Problem) -> Solution | None:
-        """The stack as it is on the machines of ``problem``; None if it does not run on them."""
+        """The stack on the machines of ``problem``; None if it does not run on them."""
         return self._solver.solve(*self._put(problem))
 
     def reasons(self, problem: Problem) -> Iterator[str]:
@@ -55,36 +55,36 @@ class Alone:
         yield from error.cause or (error.message,)
 
     def _put(self, problem: Problem) -> tuple[Request, Problem]:
-        held = self._held
-        cuda = SpecifierSet(f"=={held.cuda}") if held.cuda is not None and not problem.cpu else None
+        stack = self._stack
+        cuda = SpecifierSet(f"=={stack.cuda}") if stack.cuda is not None and not problem.cpu else None
         request = self._request._replace(cuda=cuda)
         python, frameworks = request.python, request.frameworks
         return request, problem._replace(frameworks=frameworks, python=python, cuda=cuda, of_lock=True)
 
 
-def against_builds(held: HeldStack, request: Request, problem: Problem, matrix: Matrix) -> Iterator[str]:
-    """Why the builds of the stack do not run there; nothing where they do."""
-    alone = Alone(held, request, matrix)
+def against_builds(stack: LockedStack, request: Request, problem: Problem, matrix: Matrix) -> Iterator[str]:
+    """Why the builds of the stack do not run on the machines; empty if they do."""
+    alone = Alone(stack, request, matrix)
     if alone.solution(problem) is None:
         yield from alone.reasons(problem)
 
 
-def against_cudnn(held: HeldStack, problem: Problem, matrix: Matrix) -> Iterator[str]:
-    """GPUs that the very cuDNN of the file has no code for: the solver would have chosen another."""
-    if held.cudnn is None:
+def against_cudnn(stack: LockedStack, problem: Problem, matrix: Matrix) -> Iterator[str]:
+    """GPUs that the locked cuDNN has no code for. The solver may have chosen another cuDNN."""
+    if stack.cudnn is None:
         return
-    same = [it for it in matrix.cudnn if it.version == held.cudnn]
+    same = [it for it in matrix.cudnn if it.version == stack.cudnn]
     for gpu in problem.gpus:
         if same and not any(it.serves(gpu, problem.platform) for it in same):
-            yield f"cuDNN {held.cudnn} has no code for compute capability {gpu}"
+            yield f"cuDNN {stack.cudnn} has no code for compute capability {gpu}"
 
 
-def against_packages(held: HeldStack, problem: Problem, matrix: Matrix) -> Iterator[str]:
-    """Further packages that do not run on the GPUs, with the driver, or beside the CUDA of the file."""
-    cudas = _cudas_of(held)
+def against_packages(stack: LockedStack, problem: Problem, matrix: Matrix) -> Iterator[str]:
+    """Packages outside of the stack that do not fit the GPUs, the driver, or the CUDA of the file."""
+    cudas = _cudas_of(stack)
     drivers = drivers_of(problem, matrix.cuda)
-    versions = {pin.name: pin.version for pin in held.pins}
-    for label, facts in facts_in(held, problem.platform, matrix):
+    versions = {pin.name: pin.version for pin in stack.pins}
+    for label, facts in facts_in(stack, problem.platform, matrix):
         yield from (f"{label} {it}" for it in facts.unmet(versions))
         gpu = _without_code(facts, cudas, problem.gpus, drivers.compile)
         if gpu is not None:
@@ -97,29 +97,29 @@ def against_packages(held: HeldStack, problem: Problem, matrix: Matrix) -> Itera
             yield f"{linked}, the driver runs CUDA {drivers.run} at most"
 
 
-def have_code(held: HeldStack, problem: Problem, matrix: Matrix) -> bool:
-    """Whether the further packages have code for the GPUs of ``problem``, as far as it is known."""
-    cudas = _cudas_of(held)
-    known = facts_in(held, problem.platform, matrix)
+def have_code(stack: LockedStack, problem: Problem, matrix: Matrix) -> bool:
+    """Whether the packages outside of the stack have code for the GPUs of ``problem``, as far as known."""
+    cudas = _cudas_of(stack)
+    known = facts_in(stack, problem.platform, matrix)
     return all(_without_code(facts, cudas, problem.gpus, None) is None for _, facts in known)
 
 
-def facts_in(held: HeldStack, platform: Platform, matrix: Matrix) -> Iterator[tuple[str, BuildFacts]]:
-    """What is known of the builds of further packages and has to fit, each with the package and its version."""
-    for pin in held.pins:
+def facts_in(stack: LockedStack, platform: Platform, matrix: Matrix) -> Iterator[tuple[str, BuildFacts]]:
+    """The facts about builds of packages outside of the stack that matter, each with the package and its version."""
+    for pin in stack.pins:
         is_known = pin.version and parsed_version(pin.version) is not None
         for facts in matrix.build_facts(pin.name, platform) if is_known else ():
-            if facts.covers(pin.version) and not facts.loss and (not facts.beside or facts.beside in held.releases):
+            if facts.covers(pin.version) and not facts.loss and (not facts.beside or facts.beside in stack.releases):
                 yield f"{pin.name} {pin.version}", facts
 
 
-def _cudas_of(held: HeldStack) -> set[CudaVersion]:
-    return {row.cuda for rows in held.releases.values() for row in rows if row.cuda is not None}
+def _cudas_of(stack: LockedStack) -> set[CudaVersion]:
+    return {row.cuda for rows in stack.releases.values() for row in rows if row.cuda is not None}
 
 
 def _without_code(
     facts: BuildFacts, cudas: set[CudaVersion], gpus: Sequence[ComputeCapability], compiles: CudaVersion | None
 ) -> ComputeCapability | None:
-    """The first of ``gpus`` for which builds have no code, whichever of ``cudas`` the stack has."""
+    """The first of ``gpus`` that builds have no code for, with any of ``cudas``."""
     found = [facts.without_code_for(gpus, cuda, compiles) for cuda in cudas or (None,)]
     return found[0] if None not in found else None

@@ -1,7 +1,7 @@
-"""What a conda lock is asked to hold beside the stack: requirements that people type, and what their files hold.
+"""The requirements of a conda lock besides the stack: those on the command line and those in files.
 
-What is asked of a framework, of Python and of CUDA counts for the stack. What is asked of Python packages is read in
-:mod:`envsolve.app.packages.conda_needs`, which is loaded where anything is.
+Requirements on frameworks, Python and CUDA count for the stack. :mod:`envsolve.app.packages.conda_needs`, which is
+imported only if needed, handles requirements on Python packages.
 """
 
 from __future__ import annotations
@@ -35,30 +35,30 @@ from envsolve.model.request import FrameworkRequest, Packages, Request
 from envsolve.model.solution import Problem, Solution
 
 if TYPE_CHECKING:
-    from envsolve.app.packages.asked_packages import Given
+    from envsolve.app.packages.requirements import Requirements
     from envsolve.lockfile.environment_request import EnvironmentFile
 
 _SUFFIXES = (".yml", ".yaml")
 Listing = Callable[[frozenset[str]], Mapping[str, Sequence[Listed]]]
-"""What the channels have of some names."""
+"""The packages with given names on the channels."""
 
 
-class CondaAsked(NamedTuple):
-    """What is requested on one platform. ``conda`` are match specs, ``python`` the requirements of Python, if any.
+class CondaRequirements(NamedTuple):
+    """The requirements on one platform: match specs in ``conda``, Python requirements, if any, in ``python``.
 
-    ``channels`` are those that files name, with what opens them. ``categories`` are those of Python requirements that
-    are not of the main one.
+    ``channels`` are those that files name, with logins. ``categories`` are those of Python requirements outside of the
+    main category.
     """
 
     conda: tuple[RequestedSpec, ...] = ()
-    python: Given | None = None
+    python: Requirements | None = None
     channels: tuple[str, ...] = ()
     variables: tuple[tuple[str, str], ...] = ()
     categories: Mapping[str, str] = {}
     notes: tuple[Note, ...] = ()
 
     def as_recorded(self, request: Request) -> tuple[tuple[str, ...], Options]:
-        """The frameworks and requirements of ``request`` as a lock records them, and its options, without logins."""
+        """The frameworks, requirements and options of ``request`` as a lock records them, without logins."""
         python, constraints = ((), ()) if self.python is None else self.python.as_recorded
         channels = () if request.format in PYTHON_FORMATS else (*request.channels, *self.channels)
         options = recorded_options(request._replace(channels=tuple(dict.fromkeys(channels))))
@@ -67,66 +67,66 @@ class CondaAsked(NamedTuple):
 
     @property
     def digest(self) -> str:
-        """A digest of all that is requested, as ``sha256:0a...``, without logins."""
-        asked = [
+        """A digest of all requirements, such as ``sha256:0a...``, without logins."""
+        parts = [
             sorted((it.spec, it.category) for it in self.conda),
             None if self.python is None else self.python.digest,
             self.channels,
             self.variables,
             sorted(self.categories.items()),
         ]
-        text = without_secrets(json.dumps(asked, separators=(",", ":")))
+        text = without_secrets(json.dumps(parts, separators=(",", ":")))
         return f"sha256:{hashlib.sha256(text.encode()).hexdigest()}"
 
 
 class Split(NamedTuple):
-    """What goes to conda as match specs and what to pip as requirements; ``python`` holds the latter as needs.
+    """The match specs for conda and the requirements for pip; ``python`` has the latter as parsed needs.
 
-    ``needs_pip`` says that there are wheels to install, those of a stack among them. ``elsewhere`` are projects among
-    ``by_pip`` that a channel has for another Python than the stack's. ``constraints`` are match specs out of the user's
-    files of constraints, which hold for what comes in.
+    ``needs_pip`` means that there are wheels to install, including those of a stack. ``elsewhere`` are projects in
+    ``by_pip`` that a channel has only for other Pythons. ``constraints`` are match specs from the user's constraint
+    files; they limit dependencies.
     """
 
     conda: tuple[RequestedSpec, ...]
     by_pip: tuple[RequestedSpec, ...] = ()
-    python: Given | None = None
+    python: Requirements | None = None
     needs_pip: bool = False
     elsewhere: frozenset[str] = frozenset()
     constraints: tuple[str, ...] = ()
 
 
 def is_environment_file(name: str) -> bool:
-    """Whether a file of ``-r`` is one of conda's: an environment.yml."""
+    """Whether a file of ``-r`` is an environment.yml."""
     return name.lower().endswith(_SUFFIXES)
 
 
-def asked_on(packages: Packages, platform: Platform) -> CondaAsked:
-    """Everything that is requested on ``platform``. Raises UsageError if it cannot be read."""
+def requirements_on(packages: Packages, platform: Platform) -> CondaRequirements:
+    """All requirements on ``platform``. Raises UsageError if a file cannot be read."""
     if not packages.are_named:
-        return CondaAsked()
+        return CondaRequirements()
     files = list(_environments(packages, platform))
-    asked = [it for file in files for it in file.requested]
+    entries = [it for file in files for it in file.requested]
     python = _python(packages, files)
-    return CondaAsked(
-        conda=tuple(it for it in asked if not it.by_pip and parse_match_spec(it.spec).name not in packages.exclude),
+    return CondaRequirements(
+        conda=tuple(it for it in entries if not it.by_pip and parse_match_spec(it.spec).name not in packages.exclude),
         python=python,
         channels=tuple(dict.fromkeys(_opened(channel, file) for file in files for channel in file.channels)),
         variables=tuple({key: value for file in files for key, value in file.variables}.items()),
-        categories=_categories(asked),
+        categories=_categories(entries),
         notes=tuple(Note("environment-file", text) for file in files for text in file.notes),
     )
 
 
 def excluded_notes(request: Request, platform: Platform) -> Iterator[Note]:
-    """What of ``request`` is left out, and what is to be left out and is not there."""
-    from envsolve.app.packages.asked_packages import given
+    """Notes on the excluded requirements, and on exclusions without effect."""
+    from envsolve.app.packages.requirements import read_requirements
     from envsolve.index.requirement_file import place_of
 
     packages = request.packages
     if not packages.exclude:
         return
     if request.format in PYTHON_FORMATS:
-        found = dict(given(packages).excluded)
+        found = dict(read_requirements(packages).excluded)
     else:
         files = list(_environments(packages, platform))
         found = dict(_python(packages, files).excluded)
@@ -143,7 +143,7 @@ def excluded_notes(request: Request, platform: Platform) -> Iterator[Note]:
 
 
 def refuse_overrides(request: Request) -> None:
-    """Raise UsageError if a file whose packages conda may install is to have overrides."""
+    """Raise UsageError if a request for a file of conda has overrides."""
     if request.packages.overrides:
         named = request.requester.name_of("overrides")
         message = f"the format {request.format!r} does not support {named}"
@@ -153,17 +153,17 @@ def refuse_overrides(request: Request) -> None:
         raise UsageError("requirements-not-supported", message, (why,), (hint,))
 
 
-def asked_in(request: Request, platform: Platform, python: str) -> CondaAsked:
+def requirements_of(request: Request, platform: Platform, python: str) -> CondaRequirements:
     """What ``request`` requires on ``platform`` with ``python``; for a Python lock no file is one of conda's.
 
     Raises UsageError if it cannot be read.
     """
-    from envsolve.app.packages.asked_packages import given, on_python
+    from envsolve.app.packages.requirements import on_python, read_requirements
 
     if request.format in PYTHON_FORMATS:
-        found = CondaAsked(python=given(request.packages))
+        found = CondaRequirements(python=read_requirements(request.packages))
     else:
-        found = asked_on(request.packages, platform)
+        found = requirements_on(request.packages, platform)
     return found._replace(python=None if found.python is None else on_python(found.python, python, platform))
 
 
@@ -176,7 +176,7 @@ def _environments(packages: Packages, platform: Platform) -> Iterator[Environmen
 
 
 def _refuse_lock(name: str) -> None:
-    """Raise UsageError for a conda-lock.yml: it says what is installed, and not what is requested."""
+    """Raise UsageError for a conda-lock.yml: it lists installed packages, not requirements."""
     from envsolve.lockfile.reading import format_at
 
     if format_at(Path(name)) == "conda-lock":
@@ -188,31 +188,31 @@ def _refuse_lock(name: str) -> None:
 
 
 def _opened(channel: str, file: EnvironmentFile) -> str:
-    """A channel as the file writes it, with variables replaced as conda does it: a token is best kept in one."""
+    """A channel of a file, with environment variables expanded like conda does; tokens are best kept in variables."""
     return os.path.expandvars(dict(file.logins).get(channel, channel))
 
 
-def _python(packages: Packages, files: Sequence[EnvironmentFile]) -> Given:
-    """The requirements of Python: as typed, in files of pip's, and in the pip sections of files of conda's."""
-    from envsolve.app.packages.asked_packages import given
+def _python(packages: Packages, files: Sequence[EnvironmentFile]) -> Requirements:
+    """The Python requirements: those typed, those in pip's files, and those in pip sections of environment files."""
+    from envsolve.app.packages.requirements import read_requirements
     from envsolve.index.requirement_file import FileRequirements
 
     of_pip = tuple(name for name in packages.files if not is_environment_file(name))
-    return given(packages._replace(files=of_pip), sum((it.pip for it in files), FileRequirements()))
+    return read_requirements(packages._replace(files=of_pip), sum((it.pip for it in files), FileRequirements()))
 
 
-def _categories(asked: Sequence[RequestedSpec]) -> Mapping[str, str]:
-    """The category of each Python requirement that is not of the main one."""
+def _categories(requirements: Sequence[RequestedSpec]) -> Mapping[str, str]:
+    """The category of each Python requirement outside of the main category."""
     from envsolve.model.need import parse_need
 
-    return {parse_need(it.spec).name: it.category for it in asked if it.by_pip and it.category != MAIN}
+    return {parse_need(it.spec).name: it.category for it in requirements if it.by_pip and it.category != MAIN}
 
 
-def with_stack(target: Target, asked: CondaAsked, channels: tuple[str, ...]) -> Target:
-    """``target`` with the frameworks, the Python and the CUDA among what is requested, and with all channels."""
+def with_stack(target: Target, requirements: CondaRequirements, channels: tuple[str, ...]) -> Target:
+    """``target`` with the required frameworks, Python and CUDA, and with all channels."""
     request, problem = target.request, target.problem
     python, cuda = request.python, request.cuda
-    for it in asked.conda:
+    for it in requirements.conda:
         spec = parse_match_spec(it.spec)
         specifier = specifier_of(spec.version) or SpecifierSet()
         if spec.name == "python" and len(specifier):
@@ -220,13 +220,13 @@ def with_stack(target: Target, asked: CondaAsked, channels: tuple[str, ...]) -> 
         if spec.name in CUDA_PACKAGES and len(specifier) and not problem.cpu:
             cuda = specifier if cuda is None else cuda & specifier
     frameworks = {it.framework: it.specifier for it in request.frameworks}
-    for name, specifier in _of_frameworks(asked):
+    for name, specifier in _of_frameworks(requirements):
         frameworks[name] = frameworks.get(name, SpecifierSet()) & specifier
     sources = request.sources or sources_of(channels)
-    if asked.python is not None:
+    if requirements.python is not None:
         from envsolve.app.packages.conda_needs import frameworks_in
 
-        found = frameworks_in(asked.python, frozenset(frameworks), problem._replace(python=python))
+        found = frameworks_in(requirements.python, frozenset(frameworks), problem._replace(python=python))
         python = found.python
         for name, specifier in found.frameworks:
             frameworks[name] = frameworks.get(name, SpecifierSet()) & specifier
@@ -236,38 +236,42 @@ def with_stack(target: Target, asked: CondaAsked, channels: tuple[str, ...]) -> 
     return target.asking(frameworks=named, python=python, cuda=cuda)
 
 
-def _of_frameworks(asked: CondaAsked) -> Iterator[tuple[str, SpecifierSet]]:
-    for it in asked.conda:
+def _of_frameworks(requirements: CondaRequirements) -> Iterator[tuple[str, SpecifierSet]]:
+    for it in requirements.conda:
         spec = parse_match_spec(it.spec)
         if spec.name in FRAMEWORK_OF_CONDA:
             yield FRAMEWORK_OF_CONDA[spec.name], specifier_of(spec.version) or SpecifierSet()
 
 
 def with_frameworks(target: Target, names: Sequence[str]) -> Target:
-    """``target`` with further frameworks, in whatever version."""
+    """``target`` with additional frameworks, in any version."""
     added = tuple(FrameworkRequest(name, SpecifierSet()) for name in names)
     return target.asking(frameworks=tuple(sorted((*target.problem.frameworks, *added), key=lambda it: it.framework)))
 
 
 def with_cuda(target: Target, cuda: SpecifierSet | None) -> Target:
-    """``target`` with CUDA restricted further; as it is for None."""
+    """``target`` with CUDA restricted further; unchanged for None."""
     if cuda is None:
         return target
     return target.asking(cuda=cuda if target.problem.cuda is None else target.problem.cuda & cuda)
 
 
 def split(
-    asked: CondaAsked, problem: Problem, solution: Solution | None, listed: Listing, anyway: frozenset[str]
+    requirements: CondaRequirements,
+    problem: Problem,
+    solution: Solution | None,
+    listed: Listing,
+    anyway: frozenset[str],
 ) -> Split:
-    """What of ``asked`` is conda's and what is pip's, after what the stack asks of conda.
+    """Split ``requirements`` into those for conda and those for pip, after the match specs of the stack.
 
-    ``anyway`` are projects that go to conda though it has them for another Python than the stack's alone.
+    ``anyway`` are projects that go to conda even if it has them only for other Pythons than the stack's.
     """
     found = Split(())
-    if asked.python is not None:
+    if requirements.python is not None:
         from envsolve.app.packages.conda_needs import split_needs
 
-        found = split_needs(asked, asked.python, problem, solution, listed, anyway)
+        found = split_needs(requirements, requirements.python, problem, solution, listed, anyway)
     stack = [RequestedSpec(*it, of_stack=True) for it in conda_specs(solution)] if solution else []
     if solution is None and (found.conda or found.by_pip or problem.python is not None):
         versions = conda_versions(str(problem.python or ""))
@@ -275,4 +279,4 @@ def split(
     needs_pip = bool(found.by_pip) or any(it.release.source.is_wheel for it in (solution.choices if solution else ()))
     if needs_pip:
         stack.append(RequestedSpec("pip", "installs the wheels"))
-    return found._replace(conda=(*stack, *asked.conda, *found.conda), needs_pip=needs_pip)
+    return found._replace(conda=(*stack, *requirements.conda, *found.conda), needs_pip=needs_pip)

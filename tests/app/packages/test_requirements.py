@@ -1,4 +1,4 @@
-"""What a request asks for by name, however many lines say it."""
+"""The requirements of a request, however many lines it has."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from envsolve.app.packages.asked_packages import for_target, given
+from envsolve.app.packages.requirements import for_target, read_requirements
 from envsolve.index.fitting import Interpreter
 from envsolve.model.host import Platform
 from envsolve.model.need import Markers
@@ -27,21 +27,21 @@ def written(name: str, *lines: str) -> str:
 
 def test_a_requirement_stands_once_for_each_file() -> None:
     lines = [f"p{number % 50} >= 2" for number in range(20_000)]
-    asked = given(Packages(files=(written("one.in", *lines), written("two.in", "P0>=2"))))
-    assert len(asked.needs) == 51
-    assert [origin for need, origin in asked.needs if need.name == "p0"] == ["-r one.in", "-r two.in"]
+    requirements = read_requirements(Packages(files=(written("one.in", *lines), written("two.in", "P0>=2"))))
+    assert len(requirements.needs) == 51
+    assert [origin for need, origin in requirements.needs if need.name == "p0"] == ["-r one.in", "-r two.in"]
 
 
 def test_few_of_many_places_count() -> None:
     files = [written(f"{number}.in", "app", f"part>{number}") for number in range(100)]
-    asked = given(Packages(files=(written("all.in", *(f"-r {file}" for file in files)),)))
-    assert len([need for need, _ in asked.needs if need.name == "app"]) == 8
-    assert len([need for need, _ in asked.needs if need.name == "part"]) == 100
+    requirements = read_requirements(Packages(files=(written("all.in", *(f"-r {file}" for file in files)),)))
+    assert len([need for need, _ in requirements.needs if need.name == "app"]) == 8
+    assert len([need for need, _ in requirements.needs if need.name == "part"]) == 100
 
 
 def test_what_differs_in_extras_or_marker_is_another_requirement() -> None:
     lines = ("app", "app[x]", "app; python_version<'3.9'", "app>=1", "app")
-    assert len(given(Packages(files=(written("one.in", *lines),))).needs) == 4
+    assert len(read_requirements(Packages(files=(written("one.in", *lines),))).needs) == 4
 
 
 def test_hashes_on_several_lines_bind_together() -> None:
@@ -50,6 +50,6 @@ def test_hashes_on_several_lines_bind_together() -> None:
         "App==1.0 --hash=sha256:0b",
         "part==1 --hash=sha512:0c ; python_version<'3.9'",
     )
-    asked = given(Packages(files=(written("one.in", *lines, *lines),)))
-    assert len(asked.needs) == 2
-    assert for_target(asked, MARKERS).hashes == {"app": frozenset({("sha256", "0b")})}
+    requirements = read_requirements(Packages(files=(written("one.in", *lines, *lines),)))
+    assert len(requirements.needs) == 2
+    assert for_target(requirements, MARKERS).hashes == {"app": frozenset({("sha256", "0b")})}

@@ -1,4 +1,4 @@
-"""The Python requirements of a request: what people typed and what their files hold, as needs with their origin."""
+"""The Python requirements of a request, typed or in files, as parsed needs with their origin."""
 
 from __future__ import annotations
 
@@ -45,24 +45,24 @@ if TYPE_CHECKING:
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 _WITH_EXTRAS = re.compile(r"(?P<address>[^\[#]+)(?P<extras>\[[A-Za-z0-9._, -]*\])(?P<rest>#.*)?\Z")
-"""A path or an address with extras behind it, as pip reads them: ``.[dev]``."""
+"""A path or an address followed by extras, as pip accepts it: ``.[dev]``."""
 _OF_COMMIT = re.compile(r"/([^/]+)(?:/-)?/archive/")
-"""The repository in the address of an archive that GitHub or GitLab makes of one of its commits."""
+"""The repository in the address of an archive that GitHub or GitLab makes of a commit."""
 _LONGEST = 10_000_000
 _ADDRESSES = "write 'NAME @ https://...whl', 'NAME @ git+https://...', or the path of a folder such as ./NAME"
 _ONE_VERSION = re.compile(r"===?[^,*]+")
 OVERRIDE = "an override"
-"""Where a limit comes from that replaces requirements."""
+"""The origin of a constraint that comes from an override."""
 _MOST_ORIGINS = 8
-"""Places shown for one requirement, however many files have it."""
+"""The most origins that are shown for one requirement."""
 
 
-class Given(NamedTuple):
-    """The requirements and constraints of a request, each with the place it stands in, and the indexes that files name.
+class Requirements(NamedTuple):
+    """The requirements and constraints of a request, each with its origin, and the indexes that files name.
 
-    Each requirement stands once for each place, of which a few count. ``direct`` is what was read at the addresses of
-    requirements, by address (direct_packages), and ``hashed`` are the requirements and constraints that name the hashes
-    a file may have. ``overrides`` are all of them, and those that hold on the target are constraints too.
+    A requirement is listed once for each origin, up to a limit. ``direct`` has what was read at the addresses of
+    requirements, by address (direct_packages). ``hashed`` are the requirements and constraints with hashes of their
+    files. ``overrides`` are all overrides; those that apply to the target are also constraints.
     """
 
     needs: tuple[tuple[Need, str], ...]
@@ -76,11 +76,11 @@ class Given(NamedTuple):
     """The requirements that an override replaces."""
     build_constraints: tuple[str, ...] = ()
     excluded: tuple[tuple[str, str], ...] = ()
-    """The requirements that are left out, by the names under which they are, each with its place."""
+    """The requirements that are left out: the name under which each is excluded, and its origin."""
 
     @property
     def overridden(self) -> Mapping[str, tuple[str, ...] | None]:
-        """The extras that overrides add, by the project that they are about; None if no override holds here."""
+        """The extras that overrides add, by project; None for a project whose overrides do not apply here."""
         holding = {need for need, _ in self.constraints}
         found: dict[str, tuple[str, ...] | None] = dict.fromkeys(it.name for it in self.overrides)
         for need in filter(holding.__contains__, self.overrides):
@@ -89,7 +89,7 @@ class Given(NamedTuple):
 
     @property
     def hashes(self) -> Mapping[str, frozenset[tuple[str, str]]]:
-        """The hashes that alone the files of a project may have, by its name: those that all lines on it name."""
+        """The only allowed hashes of a project's files, by name: those that all lines on it list."""
         found: dict[str, frozenset[tuple[str, str]]] = {}
         for need, hashes in self.hashed:
             found[need.name] = found.get(need.name, frozenset(hashes)) & frozenset(hashes)
@@ -97,12 +97,12 @@ class Given(NamedTuple):
 
     @property
     def addresses(self) -> dict[str, str]:
-        """The address of each project that a requirement gives by one."""
+        """The address of each project that a requirement gives by address."""
         return {need.name: need.url for need, _ in (*self.needs, *self.constraints) if need.url}
 
     @property
     def by_name(self) -> Mapping[str, Direct]:
-        """What is at the addresses of the requirements and constraints, and of what these require, by project."""
+        """What was read at the addresses of the requirements and constraints, and of their dependencies, by project."""
         found: dict[str, Direct] = {}
         waiting = [need for need, _ in (*self.needs, *self.constraints)]
         while waiting:
@@ -124,44 +124,44 @@ class Given(NamedTuple):
 
     @property
     def digest(self) -> str:
-        """A digest of all requirements, as ``sha256:0a...``, without logins and whichever place they stand in."""
-        asked = [
+        """A digest of all requirements, such as ``sha256:0a...``, without logins and origins."""
+        parts = [
             sorted({str(need) for need, _ in self.needs}),
             sorted({str(need) for need, _ in self.constraints}),
             sorted({f"{need} {hashes}" for need, hashes in self.hashed}),
             [self.index_url, *self.extra_index_urls],
             *([sorted({f"{it}; {it.marker}" for it in self.overrides})] if self.overrides else []),
         ]
-        text = without_secrets(json.dumps(asked, separators=(",", ":")))
+        text = without_secrets(json.dumps(parts, separators=(",", ":")))
         return f"sha256:{hashlib.sha256(text.encode()).hexdigest()}"
 
 
-def given(packages: Packages, beside: FileRequirements | None = None) -> Given:
-    """Everything that ``packages`` requires, and what files of other kinds ask for ``beside``.
+def read_requirements(packages: Packages, beside: FileRequirements | None = None) -> Requirements:
+    """Read all requirements of ``packages``, and ``beside`` them those of other kinds of files.
 
-    Raises UsageError if it cannot be read, or no lock can hold it.
+    Raises UsageError if a file cannot be read, or if no lock can contain a requirement.
     """
     places = chain(packages.places, repeat(COMMAND_LINE))
-    asked = FileRequirements(tuple(map(Line, packages.requirements, places))) + (beside or FileRequirements())
+    found = FileRequirements(tuple(map(Line, packages.requirements, places))) + (beside or FileRequirements())
     for name in packages.files:
-        asked += read_requirement_file(name)
+        found += read_requirement_file(name)
     for name in packages.constraints:
-        asked += read_requirement_file(name, constraint=True)
-    mistakes = list(asked.mistakes)
-    named = ((line, _excluded_as(line.text, packages.exclude)) for line in asked.requirements)
+        found += read_requirement_file(name, constraint=True)
+    mistakes = list(found.mistakes)
+    named = ((line, _excluded_as(line.text, packages.exclude)) for line in found.requirements)
     excluded = {line: name for line, name in named if name is not None}
-    requirements = list(_read((it for it in asked.requirements if it not in excluded), mistakes, packages.exclude))
-    constraints = list(_read(asked.constraints, mistakes))
+    requirements = list(_read((it for it in found.requirements if it not in excluded), mistakes, packages.exclude))
+    constraints = list(_read(found.constraints, mistakes))
     refuse_all(mistakes)
     overrides = [(_need(line), line) for line in (Line(text, OVERRIDE) for text in packages.overrides)]
     needs, replaced = _overridden(requirements, [need for need, _ in overrides])
     hashed = [*(it for it in requirements if it not in replaced), *constraints]
-    return Given(
+    return Requirements(
         tuple(_distinct(needs)),
         tuple(_distinct([*constraints, *overrides])),
         {},
-        asked.index_url,
-        asked.extra_index_urls,
+        found.index_url,
+        found.extra_index_urls,
         tuple(dict.fromkeys((need, line.hashes) for need, line in hashed if line.hashes)),
         tuple(dict.fromkeys(need for need, _ in overrides)),
         tuple(_distinct(replaced)),
@@ -171,22 +171,22 @@ def given(packages: Packages, beside: FileRequirements | None = None) -> Given:
 
 
 def build_constraints_in(files: Iterable[str]) -> tuple[str, ...]:
-    """What files say of the versions of what builds require, each once. Raises UsageError if one cannot be read."""
-    asked = FileRequirements()
+    """The constraints on build requirements in ``files``, each once. Raises UsageError if a file cannot be read."""
+    found = FileRequirements()
     for name in files:
-        asked += read_requirement_file(name, constraint=True)
-    mistakes = list(asked.mistakes)
-    list(_read((it._replace(hashes=()) for it in asked.constraints), mistakes))
+        found += read_requirement_file(name, constraint=True)
+    mistakes = list(found.mistakes)
+    list(_read((it._replace(hashes=()) for it in found.constraints), mistakes))
     refuse_all(mistakes)
-    return tuple(dict.fromkeys(without_secrets(it.text) for it in asked.constraints))
+    return tuple(dict.fromkeys(without_secrets(it.text) for it in found.constraints))
 
 
 def _overridden(
     lines: Sequence[tuple[Need, Line]], overrides: Sequence[Need]
 ) -> tuple[list[tuple[Need, Line]], list[tuple[Need, Line]]]:
-    """``lines`` with what overrides leave of them, and those that are replaced.
+    """``lines`` with overrides applied, and the lines that overrides replace.
 
-    As in uv an override replaces a requirement whatever its marker is, and holds where its own marker does.
+    As in uv, an override replaces a requirement whatever its marker, and applies where its own marker holds.
     """
     left, replaced = [], []
     for need, line in lines:
@@ -200,7 +200,7 @@ def _overridden(
 
 
 def _distinct(lines: Iterable[tuple[Need, Line]]) -> Iterator[tuple[Need, str]]:
-    """Every requirement once for each place that requires it, of which the first few count."""
+    """Each requirement once for each of its first few origins."""
     places: dict[Need, dict[str, None]] = {}
     for need, line in lines:
         known = places.setdefault(need, {})
@@ -209,16 +209,16 @@ def _distinct(lines: Iterable[tuple[Need, Line]]) -> Iterator[tuple[Need, str]]:
     yield from ((need, origin) for need, known in places.items() for origin in known)
 
 
-def for_target(asked: Given, markers: Markers) -> Given:
-    """What of ``asked`` holds on a target: requirements and constraints.
+def for_target(requirements: Requirements, markers: Markers) -> Requirements:
+    """The requirements and constraints that apply to a target.
 
-    Raises UsageError if two addresses are for one project.
+    Raises UsageError if a project has two addresses.
     """
-    found = asked._replace(
-        needs=tuple(it for it in asked.needs if markers.holds(it[0].marker)),
-        constraints=tuple(it for it in asked.constraints if markers.holds(it[0].marker)),
-        hashed=tuple(it for it in asked.hashed if markers.holds(it[0].marker)),
-        replaced=tuple(it for it in asked.replaced if markers.holds(it[0].marker)),
+    found = requirements._replace(
+        needs=tuple(it for it in requirements.needs if markers.holds(it[0].marker)),
+        constraints=tuple(it for it in requirements.constraints if markers.holds(it[0].marker)),
+        hashed=tuple(it for it in requirements.hashed if markers.holds(it[0].marker)),
+        replaced=tuple(it for it in requirements.replaced if markers.holds(it[0].marker)),
     )
     addresses: dict[str, Reference] = {}
     for need, origin in (*found.needs, *found.constraints):
@@ -229,13 +229,13 @@ def for_target(asked: Given, markers: Markers) -> Given:
     return found
 
 
-def for_interpreter(asked: Given, interpreter: Interpreter) -> Given:
-    """The same where the target is known by its Python."""
-    return for_target(asked, Markers(interpreter.marker_values()))
+def for_interpreter(requirements: Requirements, interpreter: Interpreter) -> Requirements:
+    """The requirements and constraints that apply to an interpreter."""
+    return for_target(requirements, Markers(interpreter.marker_values()))
 
 
-def with_names(asked: Given, names: Callable[[Need], str]) -> Given:
-    """``asked`` with the names that ``names`` gives to projects whose address is all that is given."""
+def with_names(requirements: Requirements, names: Callable[[Need], str]) -> Requirements:
+    """``requirements`` with the names that ``names`` returns for projects given only by address."""
 
     def named_needs(needs: Iterable[tuple[Need, str]]) -> tuple[tuple[Need, str], ...]:
         return tuple(
@@ -243,17 +243,19 @@ def with_names(asked: Given, names: Callable[[Need], str]) -> Given:
             for need, origin in needs
         )
 
-    return asked._replace(needs=named_needs(asked.needs), constraints=named_needs(asked.constraints))
+    return requirements._replace(
+        needs=named_needs(requirements.needs), constraints=named_needs(requirements.constraints)
+    )
 
 
-def as_in_lock(asked: Given, addresses: Mapping[str, str]) -> Given:
-    """``asked`` with the names that a lock has for repositories, by its ``addresses`` of packages."""
+def as_in_lock(requirements: Requirements, addresses: Mapping[str, str]) -> Requirements:
+    """``requirements`` with the names of repositories in a lock, whose ``addresses`` are by package."""
     known = {_place(url): name for name, url in addresses.items() if kind_of(url) is AddressKind.REPOSITORY}
-    return with_names(asked, lambda need: known.get(_place(need.url), need.name))
+    return with_names(requirements, lambda need: known.get(_place(need.url), need.name))
 
 
 def is_unnamed(need: Need) -> bool:
-    """Whether a requirement gives an address alone, so that its name is a guess."""
+    """Whether a requirement gives only an address, so that its name is a guess."""
     return need.url != named(need.url)
 
 
@@ -262,23 +264,23 @@ def _place(url: str) -> tuple[str, str]:
     return reference.address, reference.subdirectory
 
 
-def on_python(asked: Given, python: str, platform: Platform) -> Given:
-    """What of ``asked`` holds on a Python, as ``3.11.7``; all of it where ``python`` is no version."""
+def on_python(requirements: Requirements, python: str, platform: Platform) -> Requirements:
+    """The requirements that apply to a Python such as ``3.11.7``; all if ``python`` is not a version."""
     try:
         major, minor, patch = (*Version(python).release, 0, 0)[:3]
     except ValueError:
-        return asked
-    return for_interpreter(asked, Interpreter((major, minor, patch), platform))
+        return requirements
+    return for_interpreter(requirements, Interpreter((major, minor, patch), platform))
 
 
-def require_sources_in(asked: Given, format_name: str, *, beside_conda: bool = False) -> None:
-    """Raise UsageError if a requirement is a repository or a folder, which a file in ``format_name`` cannot have."""
+def require_sources_in(requirements: Requirements, format_name: str, *, beside_conda: bool = False) -> None:
+    """Raise UsageError if a requirement is a repository or a folder, which files in ``format_name`` cannot have."""
     from envsolve.lockfile.restriction import require_sources
 
     try:
-        require_sources(asked.addresses, format_name, beside_conda=beside_conda)
+        require_sources(requirements.addresses, format_name, beside_conda=beside_conda)
     except UsageError as error:
-        origins = {need.name: (origin, as_typed(named(need.url))) for need, origin in asked.needs if need.url}
+        origins = {need.name: (origin, as_typed(named(need.url))) for need, origin in requirements.needs if need.url}
         known = [it for it in error.refused if it.name in origins]
         error.refused = tuple(
             it._replace(where=place_of(origins[it.name][0], it.name, origins[it.name][1])) for it in known
@@ -287,7 +289,7 @@ def require_sources_in(asked: Given, format_name: str, *, beside_conda: bool = F
 
 
 def _excluded_as(requirement: str, exclude: Collection[str]) -> str | None:
-    """Which of ``exclude`` is the name of a requirement, or its address where it has one."""
+    """The entry of ``exclude`` that is the name of a requirement, or its address; None if there is none."""
     if not exclude:
         return None
     name, address = map(without_secrets, _called(requirement))
@@ -295,7 +297,7 @@ def _excluded_as(requirement: str, exclude: Collection[str]) -> str | None:
 
 
 def _called(requirement: str) -> tuple[str, str]:
-    """The name of what is required, where one is stated, and its address, as it is written."""
+    """The name of a requirement, "" if it has none, and its address as written."""
     if not gives_address(requirement):
         name, _, address = with_open_marker(requirement).partition(";")[0].partition("@")
         found = _NAME.match(name)
@@ -310,9 +312,10 @@ def _called(requirement: str) -> tuple[str, str]:
 def _read(
     lines: Iterable[Line], mistakes: list[UsageError], exclude: Collection[str] = ()
 ) -> Iterator[tuple[Need, Line]]:
-    """The requirement in each line; after a folder those of the project in it, which are the user's own, too.
+    """The requirement in each line; after a folder also those of its project, which count as the user's own.
 
-    A line that cannot be read is one of ``mistakes``. Of a project in a folder, what is in ``exclude`` is left out.
+    Lines that cannot be read are added to ``mistakes``. Of a project in a folder, requirements in ``exclude`` are left
+    out.
     """
     for line in lines:
         try:
@@ -335,7 +338,7 @@ def _read(
 
 
 def _and_marker(text: str, marker: str) -> str:
-    """A requirement that counts where ``marker`` holds as well."""
+    """``text`` with ``marker`` as an additional condition."""
     if not marker:
         return text
     need, _, own = text.partition(";")
@@ -348,20 +351,20 @@ def _need(line: Line) -> Need:
         if need.url and parse_reference(need.url).kind is AddressKind.FOLDER:
             _in_folder(parse_reference(need.url), "pyproject.toml")
     except ValueError as error:
-        said = str(error) if repr(line.text) in str(error) else f"{without_secrets(line.text)!r}: {error}"
+        reason = str(error) if repr(line.text) in str(error) else f"{without_secrets(line.text)!r}: {error}"
         code, hint = "requirement-invalid", "write a name with versions, such as 'pandas>=2'"
         if gives_address(line.text) or " @ " in line.text:
             code, hint = "direct-reference-invalid", _ADDRESSES
         name, address = _called(line.text)
-        refused = Refused(without_secrets(name or address), place_of(line.origin, line.text), said)
-        raise UsageError(code, f"{_where(line)}{said}", hints=(Hint(hint),), refused=(refused,)) from None
+        refused = Refused(without_secrets(name or address), place_of(line.origin, line.text), reason)
+        raise UsageError(code, f"{_where(line)}{reason}", hints=(Hint(hint),), refused=(refused,)) from None
     return _hashed(need, line) if line.hashes else need
 
 
 def _named(text: str) -> str:
-    """A requirement that gives an address alone, with the name of what is there. Raises ValueError.
+    """A requirement that gives only an address, with its name added. Raises ValueError.
 
-    A folder's is that of its pyproject.toml; that of a repository is checked when it is read.
+    The name of a folder is that in its pyproject.toml. The name of a repository is checked when it is read.
     """
     folder = editable_folder(text)
     address, semicolon, marker = with_open_marker(text if folder is None else folder).partition(" ;")
@@ -397,7 +400,7 @@ def _named(text: str) -> str:
 
 
 def _name_in_folder(reference: Reference) -> str:
-    """The name of the project in a folder. Raises ValueError if its files state none."""
+    """The name of the project in a folder. Raises ValueError if its files do not state one."""
     from envsolve.index.project_name import stated_name
 
     if not Path(reference.address).is_dir():
@@ -416,9 +419,9 @@ def _in_folder(reference: Reference, name: str) -> bytes:
 
 
 def _hashed(need: Need, line: Line) -> Need:
-    """``need`` whose files may have the hashes of ``line`` alone; that of a direct reference is its file's digest.
+    """Limit the files of ``need`` to the hashes of ``line``, for a direct reference as a part of its address.
 
-    pip refuses hashes beside anything but one version, too
+    Like pip, this refuses hashes unless the version is exact
     (https://pip.pypa.io/en/stable/topics/secure-installs/#hash-checking-mode).
     """
     if need.url and not parse_reference(need.url).hashes:

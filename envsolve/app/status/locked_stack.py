@@ -1,4 +1,4 @@
-"""The stack in a file that is there already, of whichever format: which builds of the matrix it installs."""
+"""The stack in an existing file of any format: the builds of the matrix that it installs."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from packaging.version import Version
 
-from envsolve.app.status.held_build import Beside, extras_in, installed_of, recorded_in
+from envsolve.app.status.locked_build import Beside, extras_in, installed_of, recorded_in
 from envsolve.boundary.files import read_text
 from envsolve.frameworks import FRAMEWORK_OF_CONDA, FRAMEWORK_OF_CPU_WHEEL, FRAMEWORK_OF_WHEEL
 from envsolve.lockfile.lock import Lock, Stack
@@ -25,23 +25,22 @@ from envsolve.model.release import Release
 from envsolve.model.versions import minor_of, parsed_version
 
 _CPU_BUILD = re.compile(r"(?:^|_)cpu(?=_|$)")
-"""How conda-forge and the channel of PyTorch name builds for the CPU: ``cpu_generic_py312h0_0``, ``py3.9_cpu_0``."""
+"""How conda-forge and PyTorch's channel name builds for the CPU: ``cpu_generic_py312h0_0``, ``py3.9_cpu_0``."""
 
 
 class Installed(NamedTuple):
-    """A package of a file; ``version`` is "" if none is pinned, ``build`` where none is named, None for a wheel."""
+    """A package in a file. ``version`` is "" if it is not pinned; ``build`` is "" if not named and None for a wheel."""
 
     name: str
     version: str
     build: str | None
 
 
-class HeldStack(NamedTuple):
-    """What a file pins of a stack. ``releases`` are, for each framework in it, the builds that it may be.
+class LockedStack(NamedTuple):
+    """The stack that a file pins. ``releases`` has, for each framework, the builds that it may be.
 
-    A framework without any is one that the matrix does not know in this version. ``lock`` is the file as it was read,
-    ``pins`` are those of its pins that may be installed on the platform. ``unpinned`` are the packages of frameworks
-    that the file requires without an exact version.
+    No builds mean that the matrix does not have this version. ``lock`` is the file as read; ``pins`` are its pins for
+    the platform. ``unpinned`` are the packages of frameworks that the file requires without an exact version.
     """
 
     releases: Mapping[str, tuple[Release, ...]]
@@ -54,8 +53,8 @@ class HeldStack(NamedTuple):
     unpinned: tuple[str, ...] = ()
 
 
-def held_stack(path: Path, platform: Platform, matrix: Matrix) -> HeldStack | None:
-    """What the file at ``path`` pins for ``platform``; None if it holds nothing for it, or there is no file.
+def locked_stack(path: Path, platform: Platform, matrix: Matrix) -> LockedStack | None:
+    """The stack in the file at ``path`` for ``platform``; None if it has no packages for it, or does not exist.
 
     Raises UsageError if it cannot be read.
     """
@@ -63,8 +62,8 @@ def held_stack(path: Path, platform: Platform, matrix: Matrix) -> HeldStack | No
     return None if lock is None else stack_in(lock, path, read_text(path, LONGEST) or "", platform, matrix)
 
 
-def stack_in(lock: Lock, name: PurePath, text: str, platform: Platform, matrix: Matrix) -> HeldStack | None:
-    """What ``lock`` pins, which a file of this name has with this text; None if it holds nothing."""
+def stack_in(lock: Lock, name: PurePath, text: str, platform: Platform, matrix: Matrix) -> LockedStack | None:
+    """The stack in ``lock``, read from ``text`` in a file called ``name``; None if it has no packages."""
     packages = packages_in(lock, platform)
     if not packages:
         return None
@@ -76,7 +75,7 @@ def stack_in(lock: Lock, name: PurePath, text: str, platform: Platform, matrix: 
     for it in named:
         framework = str(framework_of(it))
         rows = tuple(_rows(it, matrix.framework(framework, platform).releases))
-        if len(rows) > 1 and len(frameworks) == len(packages):  # nothing beside them could decide
+        if len(rows) > 1 and len(frameworks) == len(packages):  # no other package could decide
             rows = recorded_in(rows, lock.stack) or rows
         if len(rows) > 1 and it.build is None:
             rows = installed_of(rows, _beside(name, text, platform, packages), lock.stack)
@@ -87,13 +86,13 @@ def stack_in(lock: Lock, name: PurePath, text: str, platform: Platform, matrix: 
     cudnn = next((versions[name] for name in CUDNN_PACKAGES if name in versions), None)
     unpinned = tuple(dict.fromkeys(it.name for it in frameworks if not it.version and framework_of(it) not in found))
     pins = lock.pins_for(platform)
-    return HeldStack(found, named, minor_of(python), cuda, parsed_version(cudnn), lock, pins, unpinned)
+    return LockedStack(found, named, minor_of(python), cuda, parsed_version(cudnn), lock, pins, unpinned)
 
 
 def _that_go_with(
     rows: tuple[Release, ...], python: str | None, cuda: str | None, channels: Iterable[str]
 ) -> tuple[Release, ...]:
-    """Those of ``rows``, builds of conda, that go with the Python, the CUDA and the channels of a file."""
+    """The conda builds in ``rows`` that fit the Python, the CUDA and the channels of a file."""
     names = {channel.rstrip("/").rpartition("/")[2] for channel in channels}
     left = tuple(it for it in rows if python is None or any(str(one) == python for one in it.pythons)) or rows
     if cuda is not None:
@@ -107,7 +106,7 @@ def _that_go_with(
 
 
 def packages_in(lock: Lock, platform: Platform) -> list[Installed]:
-    """The packages that ``lock`` names for ``platform``: those it pins, and those it leaves open."""
+    """The packages in ``lock`` for ``platform``, pinned and open ones."""
     conda = [Installed(it.name, it.version, it.build) for it in lock.conda]
     unpinned = [Installed(it.name, "", "") for it in lock.open if it.of_conda and it.name is not None]
     left_open = (it.name for it in lock.open if not it.of_conda and it.name is not None)
@@ -115,17 +114,17 @@ def packages_in(lock: Lock, platform: Platform) -> list[Installed]:
 
 
 def framework_of(package: Installed) -> str | None:
-    """The framework that a package is; None for all others."""
+    """The framework that a package belongs to; None for other packages."""
     if package.build is None:
         return FRAMEWORK_OF_WHEEL.get(package.name) or FRAMEWORK_OF_CPU_WHEEL.get(package.name)
     return FRAMEWORK_OF_CONDA.get(package.name)
 
 
 def is_for_the_cpu(package: Installed, recorded: Stack | None) -> bool:
-    """Whether a framework is known to be a build for the CPU, though the matrix knows nothing of it.
+    """Whether a framework is known to be a CPU build although the matrix does not have it.
 
-    The name of its package says it, the local version of a wheel, the build string of a conda package, or envsolve,
-    which recorded this very version in a lock that needs neither a driver nor a GPU.
+    This follows from the name of its package, the local version of a wheel, the build string of a conda package, or
+    envsolve's record of this version in a lock that needs neither driver nor GPU.
     """
     if package.build is None:
         version = parsed_version(package.version)
@@ -142,12 +141,12 @@ def _recorded_for_the_cpu(package: Installed, stack: Stack | None) -> bool:
 
 
 def _beside(name: PurePath, text: str, platform: Platform, packages: Iterable[Installed]) -> Beside:
-    """What else is in the file, with the extras that no lock holds."""
+    """The other packages in the file, with the extras, which a Lock does not have."""
     return Beside({it.name: it.version for it in packages}, extras_in(_requirements(name, text, platform)))
 
 
 def _requirements(name: PurePath, text: str, platform: Platform) -> str:
-    """The text in which extras may stand; a pylock.toml has the packages that they bring, and never extras."""
+    """The text that may contain extras. A pylock.toml lists the packages that they add, but no extras."""
     format_name = format_in(name, text)
     if format_name == "pixi":
         from envsolve.lockfile.pixi_toml import requirements_in
@@ -164,7 +163,7 @@ def _wheels(pins: Iterable[Pin], unpinned: Iterable[str]) -> Iterator[Installed]
 
 
 def _rows(package: Installed, releases: Iterable[Release]) -> Iterator[Release]:
-    """The builds that a pin may be; a wheel is known by its full version, with the local one of PyTorch's index."""
+    """The builds that a pin may be. A full version, with PyTorch's local part, identifies a wheel."""
     version = parsed_version(package.version)
     for release in releases:
         if release.package != package.name or release.source.is_wheel is not (package.build is None):

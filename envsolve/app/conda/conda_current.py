@@ -1,7 +1,7 @@
-"""Whether the packages in conda locks that are there answer a request: no channel and no index is asked.
+"""Whether existing conda locks already meet a request. No channel or index is queried.
 
-The stack alone is solved again, near to what the locks hold. That the packages around it are right was found out when
-they were locked, and holds as long as they are unchanged and the same is requested.
+Only the stack is solved again, with a preference for the locked versions. The packages around it were checked when they
+were locked, and still fit if neither they nor the request changed.
 """
 
 from __future__ import annotations
@@ -12,8 +12,14 @@ from typing import NamedTuple
 from packaging.version import Version
 
 from envsolve.app.conda.conda_part import made, sources_of
-from envsolve.app.lock.held_locks import held_in
-from envsolve.app.packages.conda_asked import CondaAsked, asked_on, split, with_frameworks, with_stack
+from envsolve.app.lock.existing_locks import versions_in
+from envsolve.app.packages.conda_requirements import (
+    CondaRequirements,
+    requirements_on,
+    split,
+    with_frameworks,
+    with_stack,
+)
 from envsolve.app.request.targets import Target, targets_of
 from envsolve.app.request.virtual_packages import virtual_packages
 from envsolve.app.solve.solving import notes_of, request_without_secrets
@@ -33,13 +39,13 @@ from envsolve.resolve.solver import Solver
 
 _OF_DRIVER = "__cuda"
 _WITH_REASONS = "environment"
-"""A format that says beside each package who requires it, which is not read back."""
+"""A format that records what requires each package, which is not read back."""
 
 
-class CondaAgain(NamedTuple):
-    """The locks by their platforms, the stacks in them, and what to note beside them.
+class CurrentLocks(NamedTuple):
+    """The locks by platform, their stacks, and notes.
 
-    ``is_recorded`` says that the locks were made for this very request; else they are to be written with it.
+    ``is_recorded`` says that the locks record exactly this request; otherwise they must be written again.
     """
 
     locks: Mapping[Platform, Lock]
@@ -48,16 +54,16 @@ class CondaAgain(NamedTuple):
     is_recorded: bool
 
 
-def conda_again(
+def current_conda_locks(
     request: Request,
     recorded: Request,
     there: Callable[[Platform], Lock | None],
     matrix: Matrix,
     environ: Mapping[str, str],
-) -> CondaAgain | None:
-    """The stacks in the locks that are ``there``, where these answer ``request``; None if they may not.
+) -> CurrentLocks | None:
+    """The locks of ``there`` and their stacks if they meet ``request``; None if that is not certain.
 
-    ``recorded`` is the request that they are to say they were made for. Raises UsageError as for a lock.
+    ``recorded`` is the request that they should record. Raises the same UsageErrors as locking.
     """
     bare, hidden = request_without_secrets(request)
     as_recorded, _ = request_without_secrets(recorded)
@@ -67,14 +73,14 @@ def conda_again(
     is_recorded = True
     for target in targets_of(bare, matrix, environ):
         platform = target.problem.platform
-        lock, asked = there(platform), asked_on(request.packages, platform)
+        lock, requirements = there(platform), requirements_on(request.packages, platform)
         if lock is None or not _is_whole(lock):
             return None
         found = differences(lock, as_recorded, target)
         if not all(it.is_met for it in found):
             return None
-        channels = tuple(dict.fromkeys(map(without_secrets, (*bare.channels, *asked.channels))))
-        wanted = with_stack(target, asked, channels)
+        channels = tuple(dict.fromkeys(map(without_secrets, (*bare.channels, *requirements.channels))))
+        wanted = with_stack(target, requirements, channels)
         solution = _stack_again(wanted, lock, matrix)
         if solution is None and (lock.stack is not None or wanted.problem.frameworks):
             return None
@@ -82,11 +88,11 @@ def conda_again(
         if not _is_still_for(lock.virtual_packages, now):
             return None
         is_recorded = is_recorded and not found
-        specs[platform] = _specs(lock, asked, wanted, solution)
+        specs[platform] = _specs(lock, requirements, wanted, solution)
         locks[platform] = lock
         targets.append(wanted)
         solutions.append(solution)
-        notes += asked.notes
+        notes += requirements.notes
     if not is_recorded:
         if request.format == _WITH_REASONS or not all(holds(lock, specs[it]) for it, lock in locks.items()):
             return None
@@ -95,18 +101,20 @@ def conda_again(
             platform: _made_for(as_recorded, lock, target, solution, matrix)._replace(requested=specs[platform])
             for (platform, lock), target, solution in again
         }
-    return CondaAgain(locks, tuple(filter(None, solutions)), (*notes_of(targets, solutions), *notes), is_recorded)
+    return CurrentLocks(locks, tuple(filter(None, solutions)), (*notes_of(targets, solutions), *notes), is_recorded)
 
 
-def _specs(lock: Lock, asked: CondaAsked, target: Target, solution: Solution | None) -> tuple[RequestedSpec, ...]:
-    """The requests for conda and pip, where the channels have of it what ``lock`` has."""
+def _specs(
+    lock: Lock, requirements: CondaRequirements, target: Target, solution: Solution | None
+) -> tuple[RequestedSpec, ...]:
+    """The requirements for conda and pip if the channels have exactly the packages of ``lock``."""
     there = {it.name: (Listed(it.version, it.build, it.depends),) for it in lock.conda}
-    found = split(asked, target.problem, solution, lambda _: there, frozenset())
+    found = split(requirements, target.problem, solution, lambda _: there, frozenset())
     return (*found.conda, *found.by_pip)
 
 
 def _made_for(request: Request, lock: Lock, target: Target, solution: Solution | None, matrix: Matrix) -> Lock:
-    """``lock`` as it says that it is for ``request``."""
+    """``lock`` as if made for ``request``."""
     targets = () if solution is None else (target,)
     how = made(request, request.packages.exclude_newer, lock, targets, solution, matrix)
     lock = lock._replace(made=how, sources=sources_of(request))
@@ -116,20 +124,20 @@ def _made_for(request: Request, lock: Lock, target: Target, solution: Solution |
 
 
 def _is_whole(lock: Lock) -> bool:
-    """Whether it leaves nothing open, and says what it holds and what it was made for."""
+    """Whether it is complete: no open versions, and a record of its packages and its request."""
     made = lock.made
     return made is not None and not lock.open and None not in (made.packages_digest, made.request_digest)
 
 
 def _stack_again(target: Target, lock: Lock, matrix: Matrix) -> Solution | None:
-    """The best stack near to what ``lock`` holds, if that is the one in it."""
+    """The best stack with a preference for the versions in ``lock``, if it is the locked one; None otherwise."""
     if lock.stack is None:
         return None
     known = {it.framework for it in target.problem.frameworks}
     target = with_frameworks(target, [it.framework for it in lock.stack.frameworks if it.framework not in known])
     request = target.request
     if request.prefer is Policy.NEWEST_FRAMEWORK:
-        request = request._replace(prefer=Policy.LOCKED, locked=held_in(lock))
+        request = request._replace(prefer=Policy.LOCKED, locked=versions_in(lock))
     solution = Solver(matrix).solve(request, target.problem)
     if solution is None:
         return None
@@ -140,7 +148,7 @@ def _stack_again(target: Target, lock: Lock, matrix: Matrix) -> Solution | None:
 
 
 def _is_still_for(assumed: tuple[VirtualPackage, ...], now: tuple[VirtualPackage, ...]) -> bool:
-    """Whether the machines are those that were assumed: of the driver a newer CUDA will do."""
+    """Whether the machines are those that were assumed. A driver with a newer CUDA is accepted."""
     return dict(_others(assumed)) == dict(_others(now)) and _cuda_in(assumed) <= _cuda_in(now)
 
 

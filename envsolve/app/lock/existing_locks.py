@@ -1,4 +1,4 @@
-"""The contents of the existing lock as a new one needs them, platform by platform."""
+"""The existing lock of each platform, and the versions in it that a new lock should keep."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 FileFor = Callable[[Platform], str]
 """The file that holds the lock for a platform."""
 LockFor = Callable[[Platform], "Lock | None"]
-"""The lock that is there for a platform; None if there is none. Raises UsageError if it cannot be read."""
+"""The existing lock for a platform; None if there is none. Raises UsageError if it cannot be read."""
 _CUDA = (*CUDA_PACKAGES, "cuda-toolkit")
 
 
@@ -38,19 +38,19 @@ def nothing(_: Platform) -> Lock | None:
 
 
 def locks_in(file_for: FileFor) -> LockFor:
-    """The locks in files, each of which is read once."""
+    """Read the existing lock of each platform from its file, each file once."""
     from envsolve.lockfile.reading import lock_at
 
     return functools.cache(lambda platform: lock_at(Path(file_for(platform)), platform))
 
 
 def locks_named(name: str) -> LockFor:
-    """The same of the files that ``name`` names: with the platform in it, one for each."""
+    """Read existing locks from the files that ``name`` stands for: if it contains PLATFORM, one for each platform."""
     return locks_in(lambda platform: name.replace(PLATFORM, platform))
 
 
 def as_far_as_read(there: LockFor) -> LockFor:
-    """The locks in files that may be replaced whatever is in them: one that cannot be read is none."""
+    """Wrap ``there`` so that a lock that cannot be read counts as none, for files that may be overwritten anyway."""
 
     def found(platform: Platform) -> Lock | None:
         with suppress(UsageError):
@@ -61,7 +61,7 @@ def as_far_as_read(there: LockFor) -> LockFor:
 
 
 def platforms_in(path: Path) -> tuple[str, ...]:
-    """The platforms that packages of the conda-lock.yml at ``path`` are for; none if it is no such file."""
+    """The platforms that the conda-lock.yml at ``path`` has packages for; none if it is not such a file."""
     from envsolve.lockfile import reading
 
     with suppress(FileError):
@@ -71,11 +71,12 @@ def platforms_in(path: Path) -> tuple[str, ...]:
     return ()
 
 
-def held_in(lock: Lock | None, upgraded: Collection[str] = ()) -> LockedVersions:
-    """The stack in ``lock``, without the packages or frameworks that are ``upgraded``; nothing without a lock.
+def versions_in(lock: Lock | None, upgraded: Collection[str] = ()) -> LockedVersions:
+    """The versions in ``lock``, without packages and frameworks in ``upgraded``; empty without a lock.
 
-    Of a package of conda it names the build, or the pattern of builds; of a wheel, whose version may be that of several
-    builds, the one that envsolve recorded. The Python and CUDA of a framework without its pin would hold it back.
+    For a conda package this includes the build, or the pattern of builds. The version of a wheel may be that of several
+    builds, so for wheels this includes the build that envsolve recorded. If a framework is upgraded, only the other
+    frameworks remain: the Python and CUDA of the lock could prevent the upgrade.
     """
     if lock is None:
         return LockedVersions()
@@ -108,39 +109,39 @@ def _commits(lock: Lock) -> Iterator[tuple[str, str]]:
 
 
 def is_gone(name: str, gone: Collection[str]) -> bool:
-    """Whether a package is among those that an upgrade names, which may name a framework as ``-f`` does."""
+    """Whether the user upgrades a package. ``gone`` may name frameworks the way ``-f`` does."""
     return normalized(name) in gone or framework_of_name(name) in gone
 
 
-def held_by_answer(there: LockFor, packages: Packages) -> Callable[[Platform], LockedVersions]:
-    """The stack in an answer, as far as its packages are to stay."""
-    return lambda platform: LockedVersions() if packages.upgrade else held_in(there(platform), packages.upgraded)
+def versions_in_answer(there: LockFor, packages: Packages) -> Callable[[Platform], LockedVersions]:
+    """The versions in an existing answer, for each platform, without those that the user upgrades."""
+    return lambda platform: LockedVersions() if packages.upgrade else versions_in(there(platform), packages.upgraded)
 
 
-def held_in_python_lock(lock: Lock | None) -> tuple[tuple[Pin, ...], LockedVersions]:
-    """The pins of a Python lock, and the stack among them; nothing where there is no lock."""
+def versions_in_python_lock(lock: Lock | None) -> tuple[tuple[Pin, ...], LockedVersions]:
+    """The pins of a Python lock, and the versions in it; both empty without a lock."""
     pins = () if lock is None else tuple(pin for pin in lock.pins if pin.index_url is not None)
-    return (pins, held_in(lock)) if pins else ((), LockedVersions())
+    return (pins, versions_in(lock)) if pins else ((), LockedVersions())
 
 
-class Kept(NamedTuple):
-    """What stays of a conda lock: the stack, name, version and build of conda packages, and versions of wheels."""
+class CondaVersions(NamedTuple):
+    """The versions in a conda lock: stack; name, version and build of conda packages; versions of wheels."""
 
     stack: LockedVersions = LockedVersions()
     conda: tuple[tuple[str, str, str], ...] = ()
     wheels: Mapping[str, str] = {}
 
 
-def held_in_conda_lock(lock: Lock | None, packages: Packages) -> Kept:
-    """What a conda lock pins, without what the user upgrades; nothing if there is no lock."""
+def versions_in_conda_lock(lock: Lock | None, packages: Packages) -> CondaVersions:
+    """The versions that a conda lock pins, without those that the user upgrades; empty without a lock."""
     if lock is None or packages.upgrade:
-        return Kept()
+        return CondaVersions()
     gone = {normalized(name) for name in packages.upgraded}
     conda = tuple((it.name, it.version, it.build) for it in lock.conda if _is_whole(it) and not is_gone(it.name, gone))
     wheels = {pin.name: pin.version for pin in lock.pins if pin.version and not is_gone(pin.name, gone)}
-    return Kept(held_in(lock, packages.upgraded), conda, wheels)
+    return CondaVersions(versions_in(lock, packages.upgraded), conda, wheels)
 
 
 def _is_whole(package: CondaPackage) -> bool:
-    """Whether it is one build: a pattern, as an environment.yml may have it, holds none."""
+    """Whether the build is exact; an environment.yml may have a pattern instead."""
     return bool(package.build) and not set("*^") & set(package.build)

@@ -1,4 +1,4 @@
-"""What an answer or a lock holds of a stack, and staying near it."""
+"""The versions in an existing answer or lock, and the preference for them."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path, PurePath
 
 import pytest
 
-from envsolve.app.lock.held_locks import held_in
+from envsolve.app.lock.existing_locks import versions_in
 from envsolve.lockfile.reading import lock_at, lock_in
 from envsolve.matrix import Matrix
 from envsolve.model.host import Platform
@@ -19,9 +19,9 @@ NEWER = ("-f", "pytorch", "-f", "tensorflow", "--gpu", "8.6", "--driver", "580.9
 OLDER = ("-f", "pytorch==2.9.*", "-f", "tensorflow", "--gpu", "8.6", "--driver", "580.65.06")
 
 
-def held_at(path: Path, platform: Platform = Platform.LINUX_64) -> LockedVersions:
-    """The stack in the file at ``path``."""
-    return held_in(lock_at(path, platform))
+def versions_at(path: Path, platform: Platform = Platform.LINUX_64) -> LockedVersions:
+    """The versions in the file at ``path``."""
+    return versions_in(lock_at(path, platform))
 
 
 def picks(text: str) -> list[str]:
@@ -32,10 +32,10 @@ def picks(text: str) -> list[str]:
 def test_what_is_written_is_read_back(envsolve: Envsolve, tmp_path: Path) -> None:
     path = tmp_path / "environment.yml"
     assert envsolve(*OLDER, "-o", str(path)).code == 0
-    held = held_at(path)
-    assert {name: version for name, version, _ in held.packages}["pytorch"] == "2.9.1"
-    assert ("pytorch", "2.9.1", "cuda129*") in held.packages
-    assert (held.python, held.cuda) == ("3.12", "12.9")
+    found = versions_at(path)
+    assert {name: version for name, version, _ in found.packages}["pytorch"] == "2.9.1"
+    assert ("pytorch", "2.9.1", "cuda129*") in found.packages
+    assert (found.python, found.cuda) == ("3.12", "12.9")
 
 
 def test_wheels_are_read_back_too(envsolve: Envsolve, tmp_path: Path) -> None:
@@ -57,7 +57,7 @@ def test_wheels_are_read_back_too(envsolve: Envsolve, tmp_path: Path) -> None:
         ).code
         == 0
     )
-    packages = {name: version for name, version, _ in held_at(path).packages}
+    packages = {name: version for name, version, _ in versions_at(path).packages}
     assert packages["torch"] == "2.14.1+cu126"
     assert packages["tensorflow"] == "2.21.0"
 
@@ -65,9 +65,9 @@ def test_wheels_are_read_back_too(envsolve: Envsolve, tmp_path: Path) -> None:
 def test_json_is_read_back_too(envsolve: Envsolve, tmp_path: Path) -> None:
     path = tmp_path / "answer.json"
     assert envsolve(*OLDER, "-o", str(path)).code == 0
-    held = held_at(path)
-    assert {name for name, _, _ in held.packages} == {"pytorch", "tensorflow"}
-    assert held.python is not None
+    found = versions_at(path)
+    assert {name for name, _, _ in found.packages} == {"pytorch", "tensorflow"}
+    assert found.python is not None
 
 
 @pytest.mark.parametrize("name", ["environment.yml", "answer.json"])
@@ -90,7 +90,7 @@ def test_locked_changes_what_no_longer_fits_and_only_that(envsolve: Envsolve, tm
     path = tmp_path / "environment.yml"
     assert envsolve(*OLDER, "-o", str(path)).code == 0
     assert envsolve("-f", "pytorch>=2.10", *NEWER[2:], "--prefer", "locked", "-o", str(path)).code == 0
-    packages = {name: version for name, version, _ in held_at(path).packages}
+    packages = {name: version for name, version, _ in versions_at(path).packages}
     assert packages["tensorflow"] == "2.19.1"
     assert packages["pytorch"] != "2.9.1"
 
@@ -107,7 +107,7 @@ def test_lines_that_say_nothing_are_passed_over(tmp_path: Path) -> None:
         "name: x\ndependencies:\n  - python=3.12\n  - numpy\n  - pytorch>=2\n  - strange one two three\n",
         encoding="utf-8",
     )
-    assert held_at(path) == LockedVersions(python="3.12")
+    assert versions_at(path) == LockedVersions(python="3.12")
 
 
 @pytest.mark.parametrize(
@@ -143,10 +143,10 @@ def test_of_an_answer_for_several_platforms_each_keeps_its_own_part(envsolve: En
     assert envsolve("-f", "pytorch<2.10", *both).code == 0
     before = json.loads(path.read_text(encoding="utf-8"))["platforms"]
     builds = [(part["frameworks"][0]["package"], part["frameworks"][0]["build"]) for part in before]
-    assert [held_at(path, Platform(name)).packages[0][::2] for name in ("linux-64", "win-64")] == [
+    assert [versions_at(path, Platform(name)).packages[0][::2] for name in ("linux-64", "win-64")] == [
         (package, f"{build}*") for package, build in builds
     ]
-    assert held_at(path, Platform.OSX_64) == LockedVersions()
+    assert versions_at(path, Platform.OSX_64) == LockedVersions()
     assert envsolve("-f", "pytorch", "--prefer", "locked", *both).code == 0
     after = json.loads(path.read_text(encoding="utf-8"))["platforms"]
     assert [part["frameworks"] for part in after] == [part["frameworks"] for part in before]
@@ -159,8 +159,8 @@ def test_a_conda_build_of_a_json_answer_is_kept_by_its_build(envsolve: Envsolve,
     build = json.loads(path.read_text(encoding="utf-8"))["frameworks"][0]["build"]
     again = ("-f", "pytorch", "--gpu", "8.6", "--source", "conda-forge", "--prefer", "locked", "-o", str(path))
     assert envsolve(*again).code == 0
-    kept = json.loads(path.read_text(encoding="utf-8"))["frameworks"][0]
-    assert (kept["version"], kept["build"]) == ("2.10.0", build)
+    locked = json.loads(path.read_text(encoding="utf-8"))["frameworks"][0]
+    assert (locked["version"], locked["build"]) == ("2.10.0", build)
 
 
 @pytest.mark.parametrize(
@@ -182,16 +182,16 @@ def test_a_conda_build_of_a_json_answer_is_kept_by_its_build(envsolve: Envsolve,
 def test_an_entry_that_pins_one_version_is_held(line: str, pin: tuple[str, str, str] | None, tmp_path: Path) -> None:
     path = tmp_path / "environment.yml"
     path.write_text(f"dependencies:\n{line}\n", encoding="utf-8")
-    assert held_at(path).packages == (() if pin is None else (pin,))
+    assert versions_at(path).packages == (() if pin is None else (pin,))
 
 
 def test_what_an_upgrade_names_is_let_go_with_the_python_and_the_cuda_of_its_stack() -> None:
     text = "dependencies: [python=3.12, pytorch=2.9.1=cuda129*, tensorflow=2.19.1, cuda-version=12.9, numpy=2.3]"
     lock = lock_in(PurePath("environment.yml"), text, Platform.LINUX_64)
-    assert held_in(lock, ["numpy"]).packages == held_in(lock).packages[:1] + held_in(lock).packages[2:]
-    assert held_in(lock, ["numpy"]).cuda == "12.9"
-    assert held_in(lock, ["PyTorch"]) == LockedVersions((("tensorflow", "2.19.1", ""),))
+    assert versions_in(lock, ["numpy"]).packages == versions_in(lock).packages[:1] + versions_in(lock).packages[2:]
+    assert versions_in(lock, ["numpy"]).cuda == "12.9"
+    assert versions_in(lock, ["PyTorch"]) == LockedVersions((("tensorflow", "2.19.1", ""),))
 
 
 def test_a_wheel_is_held_with_the_build_that_was_recorded(matrix: Matrix) -> None:
-    assert ("torch", "2.14.1+cu130", "cu130*") in held_in(rtx_3090(matrix)).packages
+    assert ("torch", "2.14.1+cu130", "cu130*") in versions_in(rtx_3090(matrix)).packages
