@@ -44,7 +44,8 @@ def typed(command: str, case: Case) -> tuple[str, ...]:
 
 def _with_installer(command: str, case: Case) -> str:
     if (portable := case.clue("portable")) is not None and case.windows:
-        return _of_portable(command, re.sub(r"\\+", r"\\", portable))
+        folder = re.sub(r"\\+", r"\\", portable)
+        return _of_portable(command, rf"{folder}\python_embeded" if folder.endswith("_portable") else folder)
     if (named := case.every("program_venv")) and case.windows and not {"uv", "uv_project"} & case.clues.keys():
         folder = next((re.sub(r"\\+", r"\\", it) for it in named if "\\" in it), "venv")
         return _of_portable(command, rf"{folder}\Scripts")

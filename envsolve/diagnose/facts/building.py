@@ -47,8 +47,8 @@ def built_package(case: Case, lines: Lines) -> str | None:
 
 def built_from(case: Case, _lines: Lines) -> str | None:
     """The repository or the directory that it is built from, if pip or uv names one: git+https://..., /app/package."""
-    last = next(reversed(_built(case)), "")
-    return last if "/" in last else None
+    last = next((it for it in reversed(_built(case)) if "/" in it), None)
+    return f"git+{last}" if last is not None and last.startswith("https:") else last
 
 
 def _built(case: Case) -> list[str]:

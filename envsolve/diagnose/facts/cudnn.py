@@ -146,7 +146,7 @@ def _cuda_major(case: Case, lines: Lines) -> str | None:
         if span is not None and span.first.major == span.last.major:
             return str(span.last.major)
     asked = next((it.get("cuda_major") for it in case.of("onnxruntime-provider-failed") if it.get("cuda_major")), None)
-    build = cuda_of_program(case, ())
+    build = cuda_of_program(case, lines)
     if asked is not None or build is not None:
         return asked or str(build.major if build else "")
     compiled = _parts(cudnn_least(case, lines))

@@ -8,7 +8,7 @@ from typing import NamedTuple
 from envsolve.diagnose.case import Case, Lines
 from envsolve.diagnose.facts.jetpack import JETPACKS, installed_jetpack
 from envsolve.diagnose.facts.shared.library_names import Owner, Span, is_plain, owner_of, span_of
-from envsolve.diagnose.facts.shared.programs import program_of
+from envsolve.diagnose.facts.shared.programs import named_program, program_of
 from envsolve.diagnose.facts.shared.seen_libraries import (
     library,
     opened_span,
@@ -264,9 +264,10 @@ def cudnn_opens_it(case: Case, lines: Lines) -> bool:
     return span is not None and span.shortly is not None and any(_CUDNN_OPENS.search(it.line) for it in lines)
 
 
-def cuda_of_program(case: Case, _lines: Lines) -> CudaVersion | None:
-    """The CUDA of the build, or of the machine."""
-    return case.built_cuda or next(iter(toolkits(case)), None)
+def cuda_of_program(case: Case, lines: Lines) -> CudaVersion | None:
+    """The CUDA of the build, or of the machine. That of PyTorch says nothing of CTranslate2 beside it."""
+    built = None if named_program(case, lines) == "ctranslate2" else case.built_cuda
+    return built or next(iter(toolkits(case)), None)
 
 
 # ------------------------------------------------------------------------------------------------ other owners

@@ -16,6 +16,7 @@ from envsolve.diagnose.facts.shared.gpu_packages import (
     version_of_package,
 )
 from envsolve.diagnose.facts.symbols import symbol_package
+from envsolve.diagnose.names import span_of
 from envsolve.findings.catalogue import shipped
 from envsolve.model.versions import CudaVersion, parsed_version
 
@@ -170,26 +171,51 @@ class _Change(NamedTuple):
     asker: str = ""
 
 
+def _wanted(lines: Lines) -> tuple[str, str | None]:
+    """The module and the name in it that a package does not have; no name if it lacks the module."""
+    fields = merged(lines)
+    return fields.get("module", "").replace("._api.v2", ""), fields.get("attribute")
+
+
 def api_name(_case: Case, lines: Lines) -> str:
     """The name that a package does not have, torch.library.register_fake."""
-    fields = merged(lines)
-    return ".".join(filter(None, (fields.get("module"), fields.get("attribute")))).replace("._api.v2", "")
+    return ".".join(filter(None, _wanted(lines)))
 
 
 def api(case: Case, lines: Lines) -> _Change | None:
     """The name as one that its package has in some releases only."""
     name = api_name(case, lines)
     rows = (row for names, row in shipped().table("api").items() if re.fullmatch(names, name))
-    return next((_Change(**row) for row in rows if isinstance(row, dict)), None)
+    return next((_Change(**row) for row in rows if isinstance(row, dict)), None) or _released(case, *_wanted(lines))
+
+
+def _released(case: Case, module: str, attribute: str | None) -> _Change | None:
+    """A name that came or went with a release that was read; of one that did both, what the installed release lacks."""
+    span, about = span_of(module, attribute), module.partition(".")[0]
+    if span is None:
+        return None
+    installed = parsed_version(case.version_of("pytorch") if about == "torch" else version_of_package(case, about))
+    if span.since and (span.until is None or (installed is not None and installed < Version(span.since))):
+        return _Change(about, since=span.since)
+    return _Change(about, until=span.until or "", goes_with=f"'{about}<{span.after}'")
+
+
+def _importers(case: Case, lines: Lines) -> list[str]:
+    """The packages of the frames before the lines in the traceback."""
+    first = min((it.number for it in lines), default=0)
+    frames = (it.get("package") for it in case.of("import-frame") if it.number < first)
+    return [it for it in frames if it and not it.startswith("_") and it != "pip"]
 
 
 def api_asker(case: Case, lines: Lines) -> str | None:
     """The package whose code uses the name: the last one before the lines in the traceback that is another one."""
-    first = min((it.number for it in lines), default=0)
-    module = merged(lines).get("module", "").partition(".")[0]
-    frames = (it.get("package") for it in case.of("import-frame") if it.number < first)
-    named = [it for it in frames if it and not it.startswith("_") and it not in (module, "pip")]
-    return named[-1] if named else None
+    module = _wanted(lines)[0].partition(".")[0]
+    return next((it for it in reversed(_importers(case, lines)) if it != module), None)
+
+
+def name_of_own_package(case: Case, lines: Lines) -> bool:
+    """Whether the file that uses the name is of the package that lacks it."""
+    return _importers(case, lines)[-1:] == [_wanted(lines)[0].partition(".")[0]]
 
 
 def api_version(case: Case, lines: Lines) -> str | None:

@@ -18,7 +18,8 @@ GPU_PACKAGE = re.compile(
     r"paddle[\w-]*|nvidia-[\w-]+|cuda(?:-[\w-]+|toolkit|nn)?|cudnn|cutensor|nccl|lib(?:cu|nv)[\w-]+|xformers|"
     r"flash-attn[\w-]*|vllm[\w-]*|sglang|bitsandbytes[\w-]*|triton[\w-]*|tensorrt[\w-]*|numba(?:-cuda)?|apex|deepspeed|"
     r"mmcv[\w-]*|detectron2|pytorch3d|cudf[\w-]*|cuml[\w-]*|rapids[\w-]*|dask-cu[\w-]+|spconv[\w-]*|causal-conv1d|"
-    r"mamba-ssm|auto-gptq|autoawq|exllamav2|llama-cpp-python|ctranslate2|faster-whisper|horovod|natten|sageattention|"
+    r"mamba-ssm|auto-gptq|autoawq|exllamav[23]|nunchaku|insightface|dlib|pycuda|flashinfer[\w-]*|sgl-kernel|fbgemm[\w-]*|"
+    r"llama-cpp-python|ctranslate2|faster-whisper|horovod|natten|sageattention|"
     r"keras|tf-keras|flax|gptqmodel|transformer-engine[\w-]*|kaolin|nvdiffrast|gsplat|fused-ssim|diff-gaussian[\w-]*|"
     r"tiny-?cuda-?nn|fairseq|torch-?(?:scatter|sparse|cluster|geometric)",
     re.IGNORECASE,
