@@ -136,6 +136,16 @@ def test_what_holds_beside_a_framework_alone_is_asked_for_beside_it_alone(
     assert lock(envsolve, world, "tensorflow==2.17.0", "tensorflow-probability", "--gpu", "none").code == 1
 
 
+def test_transformers_is_of_the_age_of_the_pytorch_that_the_gpu_needs(envsolve: Envsolve, world: IndexServer) -> None:
+    """Newer ones install beside it and then run without PyTorch; their metadata name it under an extra alone."""
+    tags = f"cp311-cp311-{LINUX}"
+    world.add("transformers", releases("transformers", ["5.24.0", "5.1.0", "5.0.0", "4.57.6"], tags="py3-none-any"))
+    world.index("/whl/cu118/", "pytorch").add("torch", releases("torch", ["2.3.1+cu118"], ["numpy"], tags=tags))
+    found = pins(envsolve, world, "-f", "pytorch", "transformers", "--gpu", "K80", "--driver", "470.82.01")
+    assert (found["torch"], found["transformers"]) == ("2.3.1+cu118", "5.0.0")
+    assert set(pins(envsolve, world, "transformers", "--gpu", "none")) == {"transformers"}
+
+
 def test_cupy_is_refused_without_a_gpu(envsolve: Envsolve, world: IndexServer, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CONDA_OVERRIDE_CUDA", "")
     world.add("cupy-cuda11x", releases("cupy-cuda11x", ["13.6.0"], tags=f"cp311-cp311-{LINUX}"))
