@@ -148,6 +148,12 @@ def write_all(files: Sequence[tuple[Path, str]], *, in_folders: bool = False) ->
             temporary.unlink(missing_ok=True)
 
 
+def require_directory(path: Path) -> None:
+    """Raise UsageError, before a long search, if ``path`` has no directory to be written to."""
+    if not os.path.isdir(path.parent):  # noqa: PTH112 - no error for a name that is none
+        raise _not_written(path, FileNotFoundError(errno.ENOENT, "its directory does not exist"))
+
+
 def _not_written(path: Path, error: OSError) -> EnvsolveError:
     message = f"{path} cannot be written: {error.strerror or error}"
     if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EIO):

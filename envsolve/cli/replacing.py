@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from envsolve.cli.options import option
+from envsolve.cli.output import require_directory
 from envsolve.errors import Hint
 from envsolve.model.lock_format import CONDA_FORMATS, PLATFORM, PYTHON_FORMATS
 
@@ -40,16 +41,22 @@ def refuse_to_overwrite(output: str | None, platforms: Iterable[str], way: Hint 
 
 
 def refuse_to_replace(request: Request, matrix: Matrix, options: dict[str, Any]) -> None:
-    """Refuse the same for the answer to ``request``, before it is solved; allowed with --force."""
+    """The same for the answer to ``request``, before it is looked for, and if its directory does not exist.
+
+    With --force any file may be overwritten.
+    """
     output = options["output"]
-    if options["force"] or output in (None, "-"):
+    if output in (None, "-"):
         return
     platforms: tuple[str, ...] = ()
     if PLATFORM in output:
         from envsolve.app.request.targets import platforms_of
 
         platforms = platforms_of(request, matrix)
-    refuse_to_overwrite(output, platforms, _way(request.format))
+    for name in [output.replace(PLATFORM, it) for it in platforms] or [output]:
+        require_directory(Path(name))
+    if not options["force"]:
+        refuse_to_overwrite(output, platforms, _way(request.format))
 
 
 def _way(format_name: str) -> Hint:

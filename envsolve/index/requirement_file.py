@@ -268,7 +268,13 @@ def _text(name: str, *, typed: bool) -> str:
         content = read_argument(name, _LONGEST) if typed else read_bytes(name, _LONGEST)
         if content is None:
             raise FileError("there is no such file")
+    except FileError as error:
+        raise _unreadable(name, error, "check the name and the permissions of the file") from None
+    try:
         return decoded(content)
     except FileError as error:
-        hint = Hint("check the name and the permissions of the file")
-        raise UsageError("requirements-unreadable", f"cannot read {name}: {error.reason}", hints=(hint,)) from None
+        raise _unreadable(name, error, "save it as UTF-8 text, with one requirement on each line") from None
+
+
+def _unreadable(name: str, error: FileError, hint: str) -> UsageError:
+    return UsageError("requirements-unreadable", f"cannot read {name}: {error.reason}", hints=(Hint(hint),))

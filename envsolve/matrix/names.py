@@ -69,7 +69,8 @@ class GpuNames:
         import difflib
 
         names = {" ".join(tokens): str(row["name"]) for tokens, row in self._rows}
-        close = difflib.get_close_matches(" ".join(_tokens(text)), names, n=1, cutoff=0.6)
+        is_name = any(it.isalpha() for it in text)  # digits alone are a mistyped compute capability
+        close = difflib.get_close_matches(" ".join(_tokens(text)), names, n=1, cutoff=0.6) if is_name else ()
         hints = tuple(Hint(f"did you mean {names[name]!r}?") for name in close)
         return UsageError(
             "unknown-gpu",

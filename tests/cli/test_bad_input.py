@@ -23,6 +23,11 @@ def test_data_and_text_hint_at_the_same(envsolve: Envsolve) -> None:
     ("arguments", "code", "says"),
     [
         (["-f", "pytroch"], "unknown-framework", "did you mean pytorch"),
+        (
+            ["-f", "numpy"],
+            "unknown-framework",
+            "hint: a package goes beside a framework, without -f: -f pytorch PACKAGE",
+        ),
         (["-f", "keras"], "unknown-framework", "known: "),
         (["-f", "flash-attn"], "unknown-framework", "hint: a package goes beside a framework, without -f: "),
         (["-f", "pytorch[extra]"], "invalid-framework", "no URL, extra or marker"),
@@ -44,6 +49,11 @@ def test_data_and_text_hint_at_the_same(envsolve: Envsolve) -> None:
         (["-f", "pytorch", "--gpu", ""], "unknown-gpu", "compute capability"),
         (["-f", "pytorch", "--gpu", "GT 730"], "ambiguous-gpu", "2.1, 3.0, 3.5"),
         (["-f", "pytorch", "--gpu", "8.4"], "unknown-gpu", "8.6"),
+        (
+            ["-f", "pytorch", "--gpu", "8.65"],
+            "unknown-gpu",
+            "known as '8.65'\ncause: you typed: envsolve -f pytorch --gpu 8.65\nhint: give",
+        ),
         (["-f", "pytorch", "--driver", "new"], "usage", "580.65.06"),
         (["-f", "pytorch", "--driver", "12.4"], "usage", "580.65.06"),
         (["-f", "pytorch", "--driver", ""], "usage", "580.65.06"),

@@ -135,6 +135,15 @@ def test_a_file_in_another_encoding_is_named(envsolve: Envsolve, world: IndexSer
     result = lock(envsolve, world, "-r", "asked.in")
     assert (result.code, result.out) == (2, "")
     assert "cannot read asked.in: it is not UTF-8" in result.err
+    assert "hint: save it as UTF-8 text" in result.err
+
+
+def test_a_directory_that_does_not_exist_is_found_before_the_search(envsolve: Envsolve, world: IndexServer) -> None:
+    result = envsolve("pandas", "--index-url", world.index_url, "-o", "absent/requirements.txt")
+    assert (result.code, result.out, world.requests) == (2, "", [])
+    assert "absent/requirements.txt cannot be written: its directory does not exist" in result.err
+    result = envsolve("-f", "pytorch", "--gpu", "none", "--force", "-o", "absent/environment.yml")
+    assert (result.code, "its directory does not exist" in result.err) == (2, True)
 
 
 GOOD_FILES = {

@@ -136,6 +136,26 @@ def test_what_holds_beside_a_framework_alone_is_requested_beside_it_alone(
     assert lock(envsolve, world, "tensorflow==2.17.0", "tensorflow-probability", "--gpu", "none").code == 1
 
 
+def test_transformers_is_of_the_age_of_the_pytorch_that_the_gpu_needs(envsolve: Envsolve, world: IndexServer) -> None:
+    """Newer ones install beside it and then run without PyTorch; their metadata name it under an extra alone."""
+    tags = f"cp311-cp311-{LINUX}"
+    world.add("transformers", releases("transformers", ["5.24.0", "5.1.0", "5.0.0", "4.57.6"], tags="py3-none-any"))
+    world.index("/whl/cu118/", "pytorch").add("torch", releases("torch", ["2.3.1+cu118"], ["numpy"], tags=tags))
+    found = pins(envsolve, world, "-f", "pytorch", "transformers", "--gpu", "K80", "--driver", "470.82.01")
+    assert (found["torch"], found["transformers"]) == ("2.3.1+cu118", "5.0.0")
+    assert set(pins(envsolve, world, "transformers", "--gpu", "none")) == {"transformers"}
+
+
+def test_bitsandbytes_for_a_kepler_is_one_that_has_code_for_it(envsolve: Envsolve, world: IndexServer) -> None:
+    """Releases before 0.39 have it, in their libraries for CUDA before 11.8."""
+    tags = f"cp311-cp311-{LINUX}"
+    world.add("bitsandbytes", releases("bitsandbytes", ["0.44.1", "0.40.2", "0.38.1"], tags="py3-none-any"))
+    world.index("/whl/cu118/", "pytorch").add("torch", releases("torch", ["2.3.1+cu118"], tags=tags))
+    world.add("torch", releases("torch", ["2.0.1"], tags=tags))
+    found = pins(envsolve, world, "-f", "pytorch", "bitsandbytes", "--gpu", "K80", "--driver", "470.82.01")
+    assert (found["torch"], found["bitsandbytes"]) == ("2.0.1", "0.38.1")
+
+
 def test_cupy_is_refused_without_a_gpu(envsolve: Envsolve, world: IndexServer, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CONDA_OVERRIDE_CUDA", "")
     world.add("cupy-cuda11x", releases("cupy-cuda11x", ["13.6.0"], tags=f"cp311-cp311-{LINUX}"))

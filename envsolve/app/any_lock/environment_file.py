@@ -8,6 +8,7 @@ requests envsolve makes a lock, and the file gets the stack of the lock and its 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import TYPE_CHECKING, NamedTuple
 
 from envsolve.app.any_lock.lock_kind import CONDA_FORMAT, PYTHON_FORMAT
 from envsolve.app.any_lock.request_lock import make_lock
@@ -19,6 +20,10 @@ from envsolve.frameworks import DEPENDENT_FRAMEWORKS
 from envsolve.matrix.load import Matrix
 from envsolve.model.fact import Fact
 from envsolve.model.solution import Solution
+
+if TYPE_CHECKING:
+    from envsolve.lockfile.lock import Lock
+    from envsolve.model.note import Note
 
 _ABOUT_VERSIONS = ("held-back", "older-cuda", "newer-needs-glibc", "build-passed-over", "not-newest-stack")
 """The notes of a lock on versions that the file has too."""
@@ -33,24 +38,45 @@ def environment_file(
     UnsolvableError if no stack fits it, and OutsideError if an index or a channel does not respond.
     """
     request = lock_request.request
-    if not request.packages.are_named:
+    locked = stacks_with_locks(lock_request, matrix, environ, existing)
+    if locked is None:
         return solve_request(request, matrix, environ, existing, recorded=lock_request.recorded)
+    return solve_as_locked(request, locked.found, locked.about_versions, matrix, recorded=lock_request.recorded)
+
+
+class LockedStacks(NamedTuple):
+    """The stack of each target with its lock, and the notes of the locks on versions that the file has too."""
+
+    found: tuple[tuple[Target, Solution, Lock], ...]
+    about_versions: tuple[Note, ...]
+
+
+def stacks_with_locks(
+    lock_request: LockRequest, matrix: Matrix, environ: Mapping[str, str], existing: ExistingVersions | None = None
+) -> LockedStacks | None:
+    """The stacks of a request for a dependent framework, and the locks that they are from; None for other requests.
+
+    Raises as :func:`environment_file`.
+    """
+    request = lock_request.request
+    if not request.packages.are_named:
+        return None
     from envsolve.app.solve.unpinned import needs_lock
 
     targets, (first, *_), _ = stacks_of(request, matrix, environ, solver_of(request, matrix), existing)
     if not needs_lock(targets):
-        return solve_request(request, matrix, environ, existing, recorded=lock_request.recorded)
+        return None
     of_wheels = all(it.release.source.is_wheel for it in first.choices)
     sources = tuple(it for it in request.sources if it.is_wheel) if of_wheels else request.sources
     of_lock = request._replace(format=PYTHON_FORMAT if of_wheels else CONDA_FORMAT, sources=sources)
     locked = make_lock(lock_request._replace(request=of_lock), matrix, environ)
     solutions = {it.problem.platform: it for it in locked.solutions}
     locks = {it.platform: it for it in locked.locks}
-    found = [_as_locked(it, solutions[it.problem.platform]) for it in targets]
-    beside = [(target, solution, locks[target.problem.platform]) for target, solution in found]
-    pinned = {it.release.package for _, solution in found for it in solution.choices} | DEPENDENT_FRAMEWORKS.keys()
+    stacks = [_as_locked(it, solutions[it.problem.platform]) for it in targets]
+    found = tuple((target, solution, locks[target.problem.platform]) for target, solution in stacks)
+    pinned = {it.release.package for _, solution in stacks for it in solution.choices} | DEPENDENT_FRAMEWORKS.keys()
     about = (it for it in locked.notes if it.code in _ABOUT_VERSIONS and it.fields.get("name") in (None, *pinned))
-    return solve_as_locked(request, beside, about, matrix, recorded=lock_request.recorded)
+    return LockedStacks(found, tuple(about))
 
 
 def _as_locked(target: Target, solution: Solution) -> tuple[Target, Solution]:

@@ -12,6 +12,8 @@ from typing import NamedTuple
 
 from packaging.specifiers import SpecifierSet
 
+from envsolve.app.any_lock.environment_file import stacks_with_locks
+from envsolve.app.lock.lock_request import LockRequest
 from envsolve.app.request.channel_order import solver_of
 from envsolve.app.request.command import command_of
 from envsolve.app.request.network import Network
@@ -19,12 +21,16 @@ from envsolve.app.request.refusal import refusal
 from envsolve.app.request.targets import Target
 from envsolve.app.solve.solving import ExistingVersions, framework_names, framework_request, stacks_of
 from envsolve.errors import EnvsolveError, Hint, UnsolvableError, UsageError
+from envsolve.frameworks import DEPENDENT_FRAMEWORKS
+from envsolve.lockfile.lock import Lock
 from envsolve.matrix.load import Matrix
 from envsolve.model.cuda_packages import CUDA_PACKAGES, CUDNN_PACKAGES
 from envsolve.model.fact import Fact
 from envsolve.model.host import Platform
 from envsolve.model.names import normalized
+from envsolve.model.need import parse_need
 from envsolve.model.note import Note
+from envsolve.model.package import Pin
 from envsolve.model.release import Release, Toolkit
 from envsolve.model.request import (
     FrameworkRequest,
@@ -76,6 +82,31 @@ class Answers(NamedTuple):
     why_not: tuple[WhyNot, ...]
 
 
+class _Stack(NamedTuple):
+    """A stack, and for a dependent framework its ``lock``, with the notes of the lock on versions."""
+
+    target: Target
+    solution: Solution
+    lock: Lock | None = None
+    notes: tuple[Note, ...] = ()
+
+    def pin_of(self, name: str) -> Pin | None:
+        """The dependent framework ``name`` of the lock."""
+        pins = () if self.lock is None else self.lock.pins
+        return next((it for it in pins if it.name == name and name in DEPENDENT_FRAMEWORKS), None)
+
+    @property
+    def label(self) -> str:
+        """The dependent frameworks and the stack in words."""
+        pins = (self.pin_of(it) for it in DEPENDENT_FRAMEWORKS)
+        dependent = "".join(f"{it.name} {it.version} with " for it in pins if it is not None)
+        return f"{dependent}{_solution_text(self.solution)}"
+
+    def about(self, package: str) -> list[Fact]:
+        """What the notes of the lock say of the version of ``package``."""
+        return [Fact(it.text, "the lock of this request") for it in self.notes if it.fields.get("name") == package]
+
+
 def answer_questions(
     request: Request,
     names: Sequence[str],
@@ -87,19 +118,29 @@ def answer_questions(
 ) -> tuple[Answers, ...]:
     """Why the answer to ``request`` has each of ``names``, and why not each of ``others``, on each platform.
 
-    The ``network`` is only used to look for packages with kernels in ``others``. Raises UsageError for an unknown name;
-    UnsolvableError if there is no answer to ask about; OutsideError if an index fails.
+    The network is used for a dependent framework, whose stack is that of a lock, and for a package with kernels among
+    the ``others``.
+
+    Raises UsageError for a name that means nothing, UnsolvableError where there is no answer to ask about, OutsideError
+    where an index fails.
     """
     solver = solver_of(request, matrix)
-    targets, solutions, _ = stacks_of(request, matrix, environ, solver, existing)
+    network = network or Network()
+    locked = stacks_with_locks(LockRequest(request, network), matrix, environ, existing)
+    if locked is None:
+        targets, solutions, _ = stacks_of(request, matrix, environ, solver, existing)
+        stacks = [_Stack(*it) for it in zip(targets, solutions, strict=True)]
+    else:
+        stacks = [_Stack(*it, locked.about_versions) for it in locked.found]
 
     def why_no_wheel(text: str, platform: Platform) -> WhyNot | None:
-        return _why_no_wheel(text, request._replace(platforms=(platform,)), matrix, environ, network or Network())
+        return _why_no_wheel(text, request._replace(platforms=(platform,)), matrix, environ, network)
 
-    return tuple(
-        _Questions(target, solution, solver, matrix, why_no_wheel).answers(names, others)
-        for target, solution in zip(targets, solutions, strict=True)
-    )
+    def locked_with(changed: Request) -> _Stack | None:
+        found = stacks_with_locks(LockRequest(changed, network), matrix, environ)
+        return None if found is None else _Stack(*found.found[0], found.about_versions)
+
+    return tuple(_Questions(it, solver, matrix, why_no_wheel, locked_with).answers(names, others) for it in stacks)
 
 
 def _why_no_wheel(
@@ -110,7 +151,6 @@ def _why_no_wheel(
     if name in (*framework_names(matrix), "python", *_TOOLKIT_NAMES):
         return None
     from envsolve.app.any_lock.request_lock import make_lock
-    from envsolve.app.lock.lock_request import LockRequest
     from envsolve.app.lock.locking import WHEELS_ELSEWHERE
     from envsolve.app.packages.compiling import HOW_TO_COMPILE
     from envsolve.app.packages.wheel_ways import are_published, stack_text
@@ -122,9 +162,14 @@ def _why_no_wheel(
     if stack.problem.cpu:
         raise UsageError("contradictory-options", f"the answer is a CPU environment, and {name} has code for GPUs")
     frameworks = ((it.release.framework, str(it.release.version)) for it in stack.choices)
-    packages = request.packages._replace(requirements=(*request.packages.requirements, text))
-    pinned = tuple(FrameworkRequest(it, SpecifierSet(f"=={version}")) for it, version in frameworks)
-    request = request._replace(frameworks=pinned, packages=packages)
+    if name in DEPENDENT_FRAMEWORKS:  # each of its releases requires one of the framework: both are chosen anew
+        others = (it for it in request.packages.requirements if _name_of(it) != name)
+        packages = request.packages._replace(requirements=(*others, text))
+        request = request._replace(packages=packages)
+    else:
+        packages = request.packages._replace(requirements=(*request.packages.requirements, text))
+        pinned = tuple(FrameworkRequest(it, SpecifierSet(f"=={version}")) for it, version in frameworks)
+        request = request._replace(frameworks=pinned, packages=packages)
     try:
         solved = make_lock(LockRequest(request, network), matrix, environ)
     except UnsolvableError as error:
@@ -145,6 +190,14 @@ def _why_no_wheel(
     return WhyNot(text, False, message, (), (), hints)
 
 
+def _name_of(requirement: str) -> str:
+    """The package that a requirement of the command line names; "" if it is an address alone."""
+    try:
+        return parse_need(requirement).name
+    except ValueError:
+        return ""
+
+
 def _refused(text: str, error: UnsolvableError) -> WhyNot:
     facts = tuple(Fact(step.requirement, step.source or step.because) for step in error.conflict)
     return WhyNot(text, False, error.message, facts, error.constraints, error.hints)
@@ -155,18 +208,20 @@ class _Questions:
 
     def __init__(
         self,
-        target: Target,
-        solution: Solution,
+        stack: _Stack,
         solver: Solver,
         matrix: Matrix,
         why_no_wheel: Callable[[str, Platform], WhyNot | None],
+        locked_with: Callable[[Request], _Stack | None],
     ) -> None:
-        self._why_no_wheel = why_no_wheel
+        self._why_no_wheel, self._locked_with = why_no_wheel, locked_with
+        target = stack.target
         self._request, self._problem, self._notes = target.request, target.problem, target.notes
         self._solver = solver
         self._matrix = matrix
-        self._solution = solution
-        self._requirements = solver.requirements(solution)
+        self._stack = stack
+        self._solution = stack.solution
+        self._requirements = solver.requirements(stack.solution)
 
     def answers(self, names: Sequence[str], others: Sequence[str]) -> Answers:
         """The answers, in the order of the questions."""
@@ -181,6 +236,9 @@ class _Questions:
             **dict.fromkeys(_TOOLKIT_NAMES, self._toolkit),
             **dict.fromkeys(_CUDNN_NAMES, self._cudnn),
         }
+        pin = self._stack.pin_of(normalized(name))
+        if pin is not None:
+            return self._dependent(name, pin)
         known = answers.get(name.lower())
         return known(name) if known is not None else self._framework(name, self._choice(name))
 
@@ -199,7 +257,8 @@ class _Questions:
         return found
 
     def _unknown(self, name: str) -> UsageError:
-        names = ", ".join(choice.release.framework for choice in self._solution.choices)
+        dependent = (it for it in DEPENDENT_FRAMEWORKS if self._stack.pin_of(it) is not None)
+        names = ", ".join((*dependent, *(choice.release.framework for choice in self._solution.choices)))
         return UsageError("unknown-name", f"the answer contains no {name!r}", (f"it contains: {names}, {_NAMES}",))
 
     def _facts(self, identifier: str) -> Iterator[Fact]:
@@ -212,10 +271,26 @@ class _Questions:
             Fact(f"it contains {runs_as}, which runs on compute capability {gpu}", release.reference)
             for gpu, runs_as in choice.runs_as.items()
         ]
+        if self._stack.lock is not None:
+            return Why(name, release.label, (*facts, *self._required_by_dependent(release)))
         facts += self._newer_than(release)
         elsewhere = [it.note.text for it in self._solution.newer_elsewhere if it.framework == release.framework]
         facts += [Fact(text, "an environment.yml prefers conda-forge") for text in elsewhere]
         return Why(name, release.label, tuple(facts))
+
+    def _required_by_dependent(self, release: Release) -> Iterator[Fact]:
+        """Which version of the framework a dependent one of the lock requires, as the lock says it."""
+        about = self._stack.about(release.package)
+        found = (self._stack.pin_of(it) for it in DEPENDENT_FRAMEWORKS)
+        of = " and ".join(f"{it.name} {it.version}" for it in found if it is not None)
+        yield from about or [Fact(f"it is the newest that {of} runs with", "the lock of this request")]
+
+    def _dependent(self, name: str, pin: Pin) -> Why:
+        labels = ", ".join(it.release.label for it in self._solution.choices)
+        about = self._stack.about(pin.name)
+        newest = Fact(f"{pin.version} is the newest {pin.name} that fits", f"--prefer {self._request.prefer}")
+        facts = (Fact(f"{pin.name} was requested", "the request"), *(about or [newest]))
+        return Why(name, f"{pin.name} {pin.version}", (*facts, Fact(f"it runs with {labels}", "the lock")))
 
     def _newer_than(self, release: Release) -> Iterator[Fact]:
         """Why the newest requested release was not chosen, or that it was."""
@@ -289,6 +364,8 @@ class _Questions:
         if of_wheel is not None:
             return of_wheel
         request, problem = self._with(text)
+        if self._stack.lock is not None:
+            return self._why_not_locked(text, request)
         solution = self._solver.solve(request, problem)
         if solution is None:
             return _refused(text, refusal(request, problem, self._solver))
@@ -296,6 +373,18 @@ class _Questions:
         if _solution_text(solution) == _solution_text(self._solution):
             return WhyNot(text, True, f"the answer already contains it: {_solution_text(solution)}", (), (), ())
         return WhyNot(text, True, self._liked_less(solution, _framework_of(text, self._matrix)), (), (), (hint,))
+
+    def _why_not_locked(self, text: str, request: Request) -> WhyNot:
+        """The same where a dependent framework has to go with the stack: only a lock knows that."""
+        try:
+            other = self._locked_with(request._replace(platforms=(self._problem.platform,)))
+        except UnsolvableError as error:
+            return _refused(text, error)
+        if other is None or other.label == self._stack.label:
+            return WhyNot(text, True, f"the answer already contains it: {self._stack.label}", (), (), ())
+        message = f"{other.label} also fits; the answer has {self._stack.label}"
+        hint = Hint(f"to get {other.label}", command_of(_typed(request, other.solution)))
+        return WhyNot(text, True, message, (), (), (hint,))
 
     def _liked_less(self, other: Solution, about: str) -> str:
         """Why a stack that fits is not the answer. ``about`` is the framework in the question, if any."""

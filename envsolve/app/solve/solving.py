@@ -235,6 +235,8 @@ def notes_of(targets: Sequence[Target], solutions: Sequence[Solution | None]) ->
 
 
 _MOST_HOSTS = 8
+_SIMILAR = 0.75
+"""How alike two names are of which one is a slip: numpy is no slip of cupy (0.67)."""
 
 
 def _command_of(request: Request, targets: Sequence[Target]) -> str:
@@ -280,7 +282,7 @@ def framework_request(text: str, matrix: Matrix) -> FrameworkRequest:
         )
     import difflib
 
-    close = difflib.get_close_matches(normalized, (*known, *DEPENDENT_FRAMEWORKS), n=1)
+    close = difflib.get_close_matches(normalized, (*known, *DEPENDENT_FRAMEWORKS), n=1, cutoff=_SIMILAR)
     hints = tuple(Hint(f"did you mean {found}?") for found in close)
     raise UsageError(
         "unknown-framework",
