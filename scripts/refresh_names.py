@@ -25,7 +25,7 @@ from packaging.version import Version
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
-from scripts.matrix_refresh.cache import keep, kept, write_whole  # noqa: E402
+from scripts.matrix_refresh.cache import cached, store, write_whole  # noqa: E402
 from scripts.matrix_refresh.settings import default_cache  # noqa: E402
 
 _FIRST = {
@@ -101,7 +101,7 @@ def _minor(version: Version) -> str:
 def _names_of(package: str, version: Version, cache: Path) -> set[str] | None:
     """The names of a release; None if no wheel of it is found."""
     path = cache / f"{package}-{version}.json"
-    known = kept(path)
+    known = cached(path)
     if isinstance(known, list):
         return set(map(str, known))
     with tempfile.TemporaryDirectory() as directory:
@@ -111,7 +111,7 @@ def _names_of(package: str, version: Version, cache: Path) -> set[str] | None:
         with ZipFile(wheel) as archive:
             members = [it for it in archive.namelist() if re.fullmatch(rf"{package}/(?:[^.]+)\.pyi?", it)]
             names = names_in({it: archive.read(it).decode("utf-8", "replace") for it in members})
-    keep(path, sorted(names))
+    store(path, sorted(names))
     return names
 
 
