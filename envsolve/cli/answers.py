@@ -9,7 +9,8 @@ from envsolve.cli.output import json_text
 from envsolve.model.fact import Fact
 
 if TYPE_CHECKING:
-    from envsolve.app.any_lock.why import Answers, Why, WhyNot
+    from envsolve.app.any_lock.why import Answers, Why
+    from envsolve.app.any_lock.why_not import WhyNot
 
 SCHEMA_VERSION = 1
 _MOST_CAUSES = 3
