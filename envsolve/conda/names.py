@@ -15,14 +15,18 @@ from envsolve.model.conda import CondaPackage
 from envsolve.model.names import is_name, normalized
 from envsolve.model.package import Present
 
-HELD = RENAMED | {name: held for it in FRAMEWORKS.values() for name, held in it.conda_holds.items()}
+PROJECTS = RENAMED | {name: projects for it in FRAMEWORKS.values() for name, projects in it.conda_holds.items()}
 """The projects that a conda package contains, if its name does not say so."""
-HELD_BY_BUILDS = IN_CUDA_BUILDS | {
-    name: held for it in FRAMEWORKS.values() for name, held in it.conda_builds_hold.items()
+PROJECTS_IN_BUILDS = IN_CUDA_BUILDS | {
+    name: projects for it in FRAMEWORKS.values() for name, projects in it.conda_builds_hold.items()
 }
 """What some builds of a conda package contain in addition, by a word in the name of the build."""
 SAME_NAME = OF_THE_SAME_NAME | {
-    name for it in FRAMEWORKS.values() for held in it.conda_holds.values() for name in held if name in it.conda_packages
+    name
+    for it in FRAMEWORKS.values()
+    for projects in it.conda_holds.values()
+    for name in projects
+    if name in it.conda_packages
 }
 """Conda packages with the name of a project that others contain as well."""
 
@@ -32,15 +36,17 @@ def python_names(package: CondaPackage) -> tuple[str, ...]:
     if not package.is_python_package or package.name in WITHOUT_PROJECT:
         return ()
     own = normalized(package.name)
-    names = HELD.get(package.name, (own,) if is_name(own) else ())
-    builds = HELD_BY_BUILDS.get(package.name, {})
+    names = PROJECTS.get(package.name, (own,) if is_name(own) else ())
+    builds = PROJECTS_IN_BUILDS.get(package.name, {})
     return (*names, *(name for word, more in builds.items() if word in package.build for name in more))
 
 
 def conda_names(project: str) -> tuple[str, ...]:
     """The conda packages that may be ``project``, the most likely first, whether or not a channel has them."""
     name = normalized(project)
-    return _carriers().get(name) or tuple(it for it in _spellings(name) if it not in HELD and it not in WITHOUT_PROJECT)
+    return _carriers().get(name) or tuple(
+        it for it in _spellings(name) if it not in PROJECTS and it not in WITHOUT_PROJECT
+    )
 
 
 def present_projects(packages: Iterable[CondaPackage]) -> Mapping[str, Present]:
@@ -63,8 +69,8 @@ def _with_the_files(packages: Sequence[CondaPackage]) -> CondaPackage:
 def _carriers() -> Mapping[str, tuple[str, ...]]:
     """The conda packages of each project with a differently named one, first one of the same name if it exists."""
     found: dict[str, list[str]] = {normalized(it): [it] for it in sorted(SAME_NAME)}
-    in_builds = [(it, name) for it, builds in HELD_BY_BUILDS.items() for names in builds.values() for name in names]
-    for package, name in (*((it, name) for it, names in HELD.items() for name in names), *in_builds):
+    in_builds = [(it, name) for it, builds in PROJECTS_IN_BUILDS.items() for names in builds.values() for name in names]
+    for package, name in (*((it, name) for it, names in PROJECTS.items() for name in names), *in_builds):
         carriers = found.setdefault(name, [])
         carriers.insert(0 if normalized(package) == name else len(carriers), package)
     return {name: tuple(carriers) for name, carriers in found.items()}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from envsolve.conda.name_table import RENAMED, WITHOUT_PROJECT
-from envsolve.conda.names import HELD, HELD_BY_BUILDS, SAME_NAME, conda_names, present_projects, python_names
+from envsolve.conda.names import PROJECTS, PROJECTS_IN_BUILDS, SAME_NAME, conda_names, present_projects, python_names
 from envsolve.conda.names import _spellings as spellings
 from envsolve.model.conda import CondaPackage
 from envsolve.model.names import is_name, normalized
@@ -14,7 +14,7 @@ from envsolve.model.package import Present
 PYTHON = ("python >=3.12,<3.13.0a0", "python_abi 3.12.* *_cp312")
 IN_BUILDS = [
     (package, word, name)
-    for package, builds in HELD_BY_BUILDS.items()
+    for package, builds in PROJECTS_IN_BUILDS.items()
     for word, names in builds.items()
     for name in names
 ]
@@ -94,9 +94,9 @@ def test_a_project_is_looked_for_under_the_names_conda_may_give_it(project: str,
     assert conda_names(project) == candidates
 
 
-@pytest.mark.parametrize("name", sorted(HELD))
+@pytest.mark.parametrize("name", sorted(PROJECTS))
 def test_a_renamed_package_is_found_by_each_of_its_projects(name: str) -> None:
-    projects = HELD[name]
+    projects = PROJECTS[name]
     assert projects
     assert all(it == normalized(it) and is_name(it) for it in projects)
     assert len(set(projects)) == len(projects)
@@ -105,13 +105,13 @@ def test_a_renamed_package_is_found_by_each_of_its_projects(name: str) -> None:
 
 
 def test_no_name_stands_in_two_tables() -> None:
-    tables = (set(HELD), SAME_NAME, WITHOUT_PROJECT)
+    tables = (set(PROJECTS), SAME_NAME, WITHOUT_PROJECT)
     assert sum(map(len, tables)) == len(set().union(*tables))
 
 
 def test_tables_are_in_order_and_hold_names_as_channels_write_them() -> None:
     assert list(RENAMED) == sorted(RENAMED)
-    assert all(it == it.lower() and it.isascii() for it in (*HELD, *SAME_NAME, *WITHOUT_PROJECT))
+    assert all(it == it.lower() and it.isascii() for it in (*PROJECTS, *SAME_NAME, *WITHOUT_PROJECT))
 
 
 @pytest.mark.parametrize("name", sorted(SAME_NAME))
@@ -122,7 +122,7 @@ def test_a_package_of_the_same_name_is_listed_for_the_others_that_are_for_its_pr
 
 
 def test_every_candidate_provides_the_project_it_is_a_candidate_for() -> None:
-    projects = {name for names in HELD.values() for name in names} | {normalized(it) for it in SAME_NAME}
+    projects = {name for names in PROJECTS.values() for name in names} | {normalized(it) for it in SAME_NAME}
     builds = {(it, name): word for it, word, name in IN_BUILDS}
     for project in sorted(projects | {name for _, _, name in IN_BUILDS}):
         for name in conda_names(project):
