@@ -43,7 +43,7 @@ _ISA_OF_CUDA_9, _LAST_OF_CUDA_9 = 6, 2
 _ISA_OF_CUDA_12, _LAST_IN_STEP = 8, 5
 _SMALLEST_ENTRY, _LARGEST_HEADER = 32, 4096
 _LARGEST_CONTAINER = 1 << 28
-"""A container of a stream is held in memory, in each thread. It has the code of one source file for all architectures:
+"""A container of a stream is kept in memory, in each thread. It has the code of one source file for all architectures:
 a few MB. No compiler writes one of more than 256 MiB.
 """
 

@@ -100,11 +100,11 @@ class Engine:
 
     async def _locked(self, job: Job) -> list[Any]:
         """The packages of an existing lock that the channels still have."""
-        if not job["held"]:
+        if not job["locked"]:
             return []
         from rattler import MatchSpec
 
-        specs = [MatchSpec(f"{name} =={version} {build}") for name, version, build in job["held"]]
+        specs = [MatchSpec(f"{name} =={version} {build}") for name, version, build in job["locked"]]
         found = await self._gateway.query(self._sources(job), [job["platform"], "noarch"], specs, recursive=False)
         return [record for records in found for record in records]
 

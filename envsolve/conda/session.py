@@ -52,7 +52,7 @@ class Settings(NamedTuple):
 class Question(NamedTuple):
     """What to solve for a platform: match specs to install, and constraints on their dependencies.
 
-    ``held`` are name, version and build of packages that stay if they fit; ``exclude_newer`` is a moment in RFC 3339
+    ``locked`` are name, version and build of packages that stay if they fit; ``exclude_newer`` is a moment in RFC 3339
     after which packages are ignored.
     """
 
@@ -61,7 +61,7 @@ class Question(NamedTuple):
     specs: tuple[str, ...]
     virtual_packages: tuple[VirtualPackage, ...]
     constraints: tuple[str, ...] = ()
-    held: tuple[tuple[str, str, str], ...] = ()
+    locked: tuple[tuple[str, str, str], ...] = ()
     exclude_newer: str | None = None
 
 

@@ -69,8 +69,8 @@ def _diagnoses(symptom: Symptom, case: Case) -> Iterable[Diagnosis]:
 def _without_weak(found: Sequence[_Ranked]) -> Sequence[_Ranked]:
     """Without the diagnoses of weak symptoms, where stronger ones are more than information."""
     strong = [it for it in found if not it.weak]
-    told = [it for it in found if not (it.weak and it.order[1] >= _LAST_RESORT)]
-    return next((its for its in (strong, told) if _tells_more_than_information(its)), found)
+    others = [it for it in found if not (it.weak and it.order[1] >= _LAST_RESORT)]
+    return next((its for its in (strong, others) if _tells_more_than_information(its)), found)
 
 
 def _tells_more_than_information(found: Sequence[_Ranked]) -> bool:

@@ -334,23 +334,23 @@ def answer_to(here: World, *questions: str) -> str:
 
 
 def test_why_is_about_the_stack_that_goes_with_it(here: World) -> None:
-    told = answer_to(here, "--why", "pytorch", "--why", "vllm")
-    assert told.startswith("pytorch is pytorch 2.14.0 (pypi, cu130)\n")
-    assert "torch 2.14.0 is used, not 2.15.0: vllm 0.33.0 requires torch==2.14.0" in told
-    assert "\nvllm is vllm 0.33.0\n" in told
-    assert "0.33.0 is the newest vllm that fits" in told
+    shown = answer_to(here, "--why", "pytorch", "--why", "vllm")
+    assert shown.startswith("pytorch is pytorch 2.14.0 (pypi, cu130)\n")
+    assert "torch 2.14.0 is used, not 2.15.0: vllm 0.33.0 requires torch==2.14.0" in shown
+    assert "\nvllm is vllm 0.33.0\n" in shown
+    assert "0.33.0 is the newest vllm that fits" in shown
 
 
 def test_why_not_keeps_it_in_the_request(here: World) -> None:
     assert "the requirements for vllm and torch conflict" in answer_to(here, "--why-not", "pytorch==2.15.0")
-    told = answer_to(here, "--why-not", "pytorch==2.13.0")
-    assert "vllm 0.32.0 with pytorch 2.13.0 (pypi, cu130)" in told
-    assert "also fits; the answer has vllm 0.33.0 with pytorch 2.14.0 (pypi, cu130)" in told
+    shown = answer_to(here, "--why-not", "pytorch==2.13.0")
+    assert "vllm 0.32.0 with pytorch 2.13.0 (pypi, cu130)" in shown
+    assert "also fits; the answer has vllm 0.33.0 with pytorch 2.14.0 (pypi, cu130)" in shown
 
 
 def test_why_not_of_another_version_chooses_the_framework_for_it(here: World) -> None:
-    told = answer_to(here, "--why-not", "vllm==0.32.0")
-    assert told.startswith("vllm==0.32.0 fits\n  vllm 0.32.0 has a wheel for pytorch 2.13.0 (pypi, cu130)")
+    shown = answer_to(here, "--why-not", "vllm==0.32.0")
+    assert shown.startswith("vllm==0.32.0 fits\n  vllm 0.32.0 has a wheel for pytorch 2.13.0 (pypi, cu130)")
 
 
 def test_explain_takes_its_version(here: World) -> None:

@@ -24,7 +24,7 @@ def test_the_library_path_is_put_in_front_and_taken_away(before: str | None, tmp
 
 
 @pytest.mark.parametrize(
-    ("there", "told"),
+    ("there", "found"),
     [
         ("nvvm/libdevice/libdevice.10.bc", ""),
         ("targets/x86_64-linux/nvvm/libdevice/libdevice.10.bc", "/targets/x86_64-linux"),
@@ -32,7 +32,7 @@ def test_the_library_path_is_put_in_front_and_taken_away(before: str | None, tmp
     ],
     ids=["at the top", "of a target", "of cudatoolkit"],
 )
-def test_xla_gets_where_libdevice_is(there: str, told: str, tmp_path: Path) -> None:
+def test_xla_gets_where_libdevice_is(there: str, found: str, tmp_path: Path) -> None:
     (tmp_path / there).parent.mkdir(parents=True)
     (tmp_path / there).write_bytes(b"BC")
     assert write_xla_flags(tmp_path)
@@ -40,8 +40,8 @@ def test_xla_gets_where_libdevice_is(there: str, told: str, tmp_path: Path) -> N
     environ = {"CONDA_PREFIX": str(tmp_path), "XLA_FLAGS": "--own"}
     program = f'. "{script}"; echo "$XLA_FLAGS"'
     ran = subprocess.run(["/bin/sh", "-u", "-c", program], env=environ, capture_output=True, text=True, check=True)
-    assert ran.stdout.strip() == f"--xla_gpu_cuda_data_dir={tmp_path}{told} --own"
-    assert (tmp_path / told.strip("/") / "nvvm" / "libdevice" / "libdevice.10.bc").read_bytes() == b"BC"
+    assert ran.stdout.strip() == f"--xla_gpu_cuda_data_dir={tmp_path}{found} --own"
+    assert (tmp_path / found.strip("/") / "nvvm" / "libdevice" / "libdevice.10.bc").read_bytes() == b"BC"
 
 
 def test_without_libdevice_xla_gets_nothing(tmp_path: Path) -> None:

@@ -225,7 +225,7 @@ class Parts:
             specs=tuple(specs),
             virtual_packages=virtual,
             constraints=() if any(map(_chooses_python, specs)) else (_USUAL_PYTHON,),
-            held=self.existing(platform).conda,
+            locked=self.existing(platform).conda,
             exclude_newer=self._request.packages.exclude_newer,
         )
 

@@ -197,15 +197,15 @@ class Worlds:
         return versions | {row.package: str(self.builds[it][-1].version) for it, row in chosen.builds.items()}
 
     def best(
-        self, versions: Mapping[str, str], held: LockedVersions, end: float, progress: Progress | None
+        self, versions: Mapping[str, str], locked: LockedVersions, end: float, progress: Progress | None
     ) -> Chosen | None:
         """The best answer; None if there is none.
 
-        ``versions`` and ``held`` are the versions in the existing lock. Raises OutsideError; UnsolvableError
+        ``versions`` and ``locked`` are the versions in the existing lock. Raises OutsideError; UnsolvableError
         ``search-too-long`` if there is no answer before ``end``.
         """
-        existing = {**versions, **dict(self._existing_builds(held))} if versions else {}
-        order = self._with_first(held.python if versions else None)
+        existing = {**versions, **dict(self._existing_builds(locked))} if versions else {}
+        order = self._with_first(locked.python if versions else None)
         worlds = [self._candidates[number] for number in order]
         identifiers = {framework_identifier(it): it for it in self.builds}
         named = [it for it in (*self.names, *identifiers) if not self._stays(it, existing)]
@@ -247,9 +247,9 @@ class Worlds:
         minors = [".".join(map(str, it.world.wanted.interpreter.python[:2])) for it in self._candidates]
         return sorted(range(len(minors)), key=lambda number: minors[number] != python)
 
-    def _existing_builds(self, held: LockedVersions) -> Iterator[tuple[str, str]]:
+    def _existing_builds(self, locked: LockedVersions) -> Iterator[tuple[str, str]]:
         for name, rows in self.builds.items():
-            number = _number_of_existing(rows, held)
+            number = _number_of_existing(rows, locked)
             if number is not None:
                 yield framework_identifier(name), str(number)
 
@@ -368,15 +368,15 @@ def builds_of(solver: Solver, request: Request, problem: Problem) -> dict[str, t
     return {framework: tuple(reversed(rows.values())) for framework, rows in found.items()}
 
 
-def existing_builds(solver: Solver, request: Request, problem: Problem, held: LockedVersions) -> dict[str, Release]:
+def existing_builds(solver: Solver, request: Request, problem: Problem, locked: LockedVersions) -> dict[str, Release]:
     """The build of each framework in the existing lock, if it runs on the machines."""
     builds = builds_of(solver, request, problem)
-    numbers = {framework: _number_of_existing(rows, held) for framework, rows in builds.items()}
+    numbers = {framework: _number_of_existing(rows, locked) for framework, rows in builds.items()}
     return {framework: builds[framework][number] for framework, number in numbers.items() if number is not None}
 
 
-def _number_of_existing(rows: Sequence[Release], held: LockedVersions) -> int | None:
-    for package, version, build in held.packages:
+def _number_of_existing(rows: Sequence[Release], locked: LockedVersions) -> int | None:
+    for package, version, build in locked.packages:
         for number, row in enumerate(rows):
             is_it = row.package == package and str(row.full_version) == version
             if is_it and fnmatchcase(row.build, build or "*"):

@@ -103,11 +103,11 @@ class TargetLock:
         self._is_plain = self._has_no_builds()
         self._wanted = wanted._replace(needs=(*self._by_name(), *wanted.needs)) if self._is_plain else wanted
         there = lock_request.there(target.problem.platform)
-        pins, held = versions_in_python_lock(there)
+        pins, locked = versions_in_python_lock(there)
         packages = lock_request.request.packages
         self._old_pins = () if there is None else there.pins
         self._versions = {it.name: it.version for it in pins if stays(packages, it.name)}
-        self._held = held._replace(packages=tuple(it for it in held.packages if stays(packages, it[0])))
+        self._locked = locked._replace(packages=tuple(it for it in locked.packages if stays(packages, it[0])))
         self._left_out: frozenset[str] = frozenset()
         """The labels of builds that are not available."""
         self._passed: list[UnsolvableError] = []
@@ -122,11 +122,11 @@ class TargetLock:
         """The lock with the packages of ``old``; None if they are no answer for today's machines."""
         pins = old.pins
         problem = with_joined(self._problem, self._wanted, joined_among(pins, self._problem))
-        builds = existing_builds(self._solver, self._request, problem, self._held)
-        if len(builds) < len(problem.frameworks) or (builds and self._held.python is None):
+        builds = existing_builds(self._solver, self._request, problem, self._locked)
+        if len(builds) < len(problem.frameworks) or (builds and self._locked.python is None):
             return None
         if builds:
-            problem = for_python(problem, self._held.python or "")
+            problem = for_python(problem, self._locked.python or "")
         attempt = attempt_of(builds, self._request, problem, self._solver)
         if attempt is None or next(strangers(attempt.solution, pins, self._request.packages), None) is not None:
             return None
@@ -268,7 +268,7 @@ class TargetLock:
         for in_part in (False, True):
             worlds = self._worlds(problem, connection, in_part=in_part)
             try:
-                chosen = worlds.best(self._versions, self._held, self._end_of_search, self._lock_request.counted)
+                chosen = worlds.best(self._versions, self._locked, self._end_of_search, self._lock_request.counted)
                 seen = worlds.seen(as_source=chosen is not None)
                 is_beyond = self._finds_wheels(Need(name, (), "", "") for name in seen)
                 if chosen is not None and not is_beyond:
@@ -465,7 +465,7 @@ class TargetLock:
         """Raise UnsolvableError with all packages that must be built. Returns the conflicts if builds do not help."""
         worlds = self._worlds(problem, connection, in_part=True, as_if_built=True)
         try:
-            chosen = worlds.best(self._versions, self._held, self._end_of_search, self._lock_request.counted)
+            chosen = worlds.best(self._versions, self._locked, self._end_of_search, self._lock_request.counted)
             if chosen is not None and chosen.unbuilt:
                 raise unbuilt_refusal(chosen.unbuilt, chosen.interpreter, self._lock_request.request, self._wanted)
         finally:

@@ -33,13 +33,13 @@ class Possible(NamedTuple):
     """
 
     stack: str
-    held: str
+    locked: str
     allowed_by: str | None
     text: str
 
     def as_json(self) -> documents.Possible:
         """The stack, for JSON."""
-        return {"stack": self.stack, "held": self.held, "allowed_by": self.allowed_by, "text": self.text}
+        return {"stack": self.stack, "held": self.locked, "allowed_by": self.allowed_by, "text": self.text}
 
 
 class FileChange(NamedTuple):
