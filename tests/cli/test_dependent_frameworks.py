@@ -326,9 +326,9 @@ def test_a_project_with_an_environment_file_keeps_what_it_has(project: World) ->
     assert "torch==2.15.0" in Path("environment.yml").read_text("utf-8")
 
 
-def answer_to(here: World, *questions: str) -> str:
+def answer_to(here: World, *questions: str, framework: str = "vllm") -> str:
     target = ("--python", "3.12", "--platform", "linux-64", "--gpu", "RTX 4090", "--driver", NEW, "--source", "pypi")
-    done = here.envsolve("-f", "vllm", *target, *here.network, *questions)
+    done = here.envsolve("-f", framework, *target, *here.network, *questions)
     assert done.code == 0, done.err
     return done.out
 
@@ -351,6 +351,11 @@ def test_why_not_keeps_it_in_the_request(here: World) -> None:
 def test_why_not_of_another_version_chooses_the_framework_for_it(here: World) -> None:
     shown = answer_to(here, "--why-not", "vllm==0.32.0")
     assert shown.startswith("vllm==0.32.0 fits\n  vllm 0.32.0 has a wheel for pytorch 2.13.0 (pypi, cu130)")
+
+
+def test_why_not_replaces_the_requested_version(here: World) -> None:
+    shown = answer_to(here, "--why-not", "vllm==0.32.0", framework="vllm==0.33.*")
+    assert shown.startswith("vllm==0.32.0 fits\n")
 
 
 def test_explain_takes_its_version(here: World) -> None:
