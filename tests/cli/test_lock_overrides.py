@@ -132,8 +132,8 @@ def test_a_constraint_holds_beside_it_and_the_conflict_names_both(
     limits.write_text("kit<2\n")
     result = lock(envsolve, trainers, "kit", "--override", "kit==2.0", "--constraint", str(limits), *CPU)
     assert (result.code, result.out) == (1, "")
-    assert "limits.txt holds kit<2" in result.err
-    assert "an override holds kit==2.0" in result.err
+    assert "limits.txt limits kit to <2" in result.err
+    assert "an override limits kit to ==2.0" in result.err
 
 
 @pytest.mark.parametrize("format_name", CONDA_FORMATS)

@@ -201,8 +201,8 @@ def without_gpu_code(conflict: Conflict) -> list[str]:
 
 def _bound(name: str, limit: Limit) -> str:
     if limit.origin:
-        return f"{limit.origin} holds {name}{limit.specifier}"
-    return f"{name} is bounded: {limit.because}"
+        return f"{limit.origin} limits {name} to {limit.specifier}"
+    return f"{name} is limited: {limit.because}"
 
 
 def _installed(name: str, provider: Provider) -> str:

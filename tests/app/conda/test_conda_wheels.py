@@ -197,7 +197,9 @@ def test_constraints_hold_beside_conda_as_well(beside: Beside, tmp_path: Path) -
     limits = tmp_path / "limits.txt"
     limits.write_text("numpy<1.25\n")
     error = refused(beside, "pandas", constraints=(str(limits),))
-    assert [it for it in error.cause if it.endswith("limits.txt holds numpy<1.25, and conda installs numpy 1.26.4")]
+    assert [
+        it for it in error.cause if it.endswith("limits.txt limits numpy to <1.25, and conda installs numpy 1.26.4")
+    ]
 
 
 def test_the_pins_of_an_existing_lock_stay(beside: Beside) -> None:
@@ -247,7 +249,7 @@ def test_what_a_wheel_breaks_without_is_not_what_conda_may_install_otherwise(bes
     solution = stack(matrix, "tensorflow", "==2.9.3", Source.PYPI, python="3.10", gpu="7.5")
     packages = (PYTHON._replace(version="3.10.14"), conda("numpy", "2.1.3"))
     assert refused(beside, solution=solution, packages=packages).cause[-1] == (
-        "numpy is bounded: tensorflow 2.9.3 breaks without numpy<2, and conda installs numpy 2.1.3"
+        "numpy is limited: tensorflow 2.9.3 breaks without numpy<2, and conda installs numpy 2.1.3"
     )
 
 

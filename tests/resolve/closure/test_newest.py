@@ -25,7 +25,7 @@ from envsolve.resolve.closure.releases import Fitting, Releases, Wanted
 from envsolve.resolve.closure.resolve import Conflict, resolved
 from envsolve.resolve.closure.shared import narrow
 from envsolve.resolve.closure.virtual import Virtual, VirtualReleases, among
-from envsolve.resolve.closure.world import World
+from envsolve.resolve.closure.world import Limit, World
 from tests.laws import examples
 from tests.resolve.closure.drawn import URL, Drawn, MemoryIndex, NoShelf, worlds
 from tests.resolve.closure.reference import requirement, solutions
@@ -376,6 +376,20 @@ def test_an_error_without_time_says_why_the_newest_versions_conflict(monkeypatch
     assert caught.value.code == "search-too-long"
     why, *_ = caught.value.cause
     assert why == "the newest versions conflict: one 4.0 requires base==4.0; two 4.0 requires base==1.0"
+
+
+def test_the_limit_of_the_gpu_is_the_first_fact_of_a_conflict() -> None:
+    question = Question(Drawn({"app": {"1.0": ("base",)}, "base": BASE}, ("app",)), {})
+    candidate = next(candidates(question))
+    limits = (Limit("<0.1", "", "constraints.txt"), Limit("<0.1", "no wheel has code for the GPU", is_of_gpu=True))
+    candidate.world.limits = lambda name: limits if name == "base" else ()
+    with pytest.raises(Conflict) as caught:
+        resolved(Provider(candidate.world, candidate.requirements, {}), inf)
+    _, _, fact, other, *_ = explain(caught.value)
+    assert (fact, other) == (
+        "base is limited: no wheel has code for the GPU",
+        "constraints.txt limits base to <0.1",
+    )
 
 
 def test_builds_of_a_framework_are_not_called_versions_on_an_index() -> None:

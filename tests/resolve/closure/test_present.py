@@ -144,7 +144,7 @@ def test_a_constraint_that_excludes_what_is_present_is_a_conflict() -> None:
     assert explain(conflict) == [
         "the command line requires pandas<2",
         "pandas 1.0 requires numpy>=1.20, and conda installs numpy 1.26.4",
-        "-c limits.txt holds numpy<1.25, and conda installs numpy 1.26.4",
+        "-c limits.txt limits numpy to <1.25, and conda installs numpy 1.26.4",
     ]
 
 
@@ -153,7 +153,7 @@ def test_what_a_person_requires_what_a_package_requires_and_the_limit_come_first
     assert told[:3] == [
         "the command line requires pandas>=2",
         "pandas 3.0 requires numpy>=2.4, and conda installs numpy 1.26.4",
-        "-c limits.txt holds numpy<1.25, and conda installs numpy 1.26.4",
+        "-c limits.txt limits numpy to <1.25, and conda installs numpy 1.26.4",
     ]
     assert told[3:] == ["pandas 2.0 requires numpy>=1.26,<2, and conda installs numpy 1.26.4"]
 
