@@ -183,7 +183,9 @@ def ptxas_cuda(case: Case, lines: Lines) -> CudaVersion | None:
     builds = [it.cuda for it in case.releases() if it.cuda is not None]
     built = case.built_cuda or min(builds, default=None)
     known = (_of_arch(case, lines)[0], built, ptx_wanted_cuda(case, lines))
-    return max((it for it in known if it is not None), default=None)
+    needed = max((it for it in known if it is not None), default=None)
+    toolkits = sorted(it.version for it in case.knowledge.matrix.cuda.toolkits)
+    return next((it for it in toolkits if needed is not None and it >= needed), needed)  # no toolkit was 12.7
 
 
 def ptx_wanted_cuda(_case: Case, lines: Lines) -> CudaVersion | None:
