@@ -78,10 +78,12 @@ def _tells_more_than_information(found: Sequence[_Ranked]) -> bool:
 
 
 def _each_once(all_worded: Iterable[WordedDiagnosis]) -> Iterator[WordedDiagnosis]:
-    """One finding for each id and subject, with the evidence of all."""
-    found: dict[tuple[str, tuple[str, ...]], WordedDiagnosis] = {}
+    """One finding for each id and subject, with the evidence of all; for causes with one title and fix, the first."""
+    found: dict[tuple[str, ...], WordedDiagnosis] = {}
     for words in all_worded:
-        key = (words.finding.id, (words.finding.cause, *(it.cause for it in words.finding.possible_causes)))
+        it = words.finding
+        causes = tuple(other.cause for other in it.possible_causes)
+        key = (it.id, it.cause, *causes) if causes else (it.id, it.title, it.fix, *it.commands)
         known = found.get(key)
         if known is None:
             found[key] = words
