@@ -15,25 +15,52 @@ from envsolve.diagnose.environment.shells import Shell
 from envsolve.model.finding import Finding
 
 _PIP = re.compile(r"pip (?:install|uninstall|list|show|check|freeze)\b")
+_PIP_OF_PYTHON = re.compile(r"python -m (?=pip (?:install|uninstall|list|show|check|freeze)\b)")
+"""What an environment of uv does not have, and a notebook does not run: pip as a module of the first Python on PATH."""
+_PYTHON = re.compile(r"python3? -[cm] ")
+_OF_PYTHON = re.compile(r"(?:python3? -[cm]|pip|envsolve) ")
+"""What changes or reads an environment of Python."""
 _PIP_ALONE = re.compile(r" (?:-r|-e|-y|--no-deps|--no-build-isolation|--no-binary|--target|--user|--find-links|-f)\b")
 """Options of pip that ``uv add`` does not have, or that are for once."""
 _INDEX = re.compile(r" --(?:extra-)?index-url (?P<url>\S+)")
-_CONDA = re.compile(r"conda install (?:-y )?(?:-c conda-forge )?(?P<specs>(?!-)[^-].*)")
+_CONDA = re.compile(r"conda (?:install|create -n \w+) (?:-y )?(?:-c conda-forge )?(?P<specs>(?!-)[^-].*)")
+_CONDA_FOR_OTHERS = re.compile(r"(?P<setting>CONDA_OVERRIDE_\w+=\S+) conda (?:install|env|create)\b.*")
 _QUOTED = re.compile(r"(?<!\S)'([^']*)'(?!\S)")
 _ASSIGNED = re.compile(r"(\w+)=(.*)", re.DOTALL)
 
 
+RESTART = "Then restart the notebook's kernel."
+PACKAGED = "The program contains its own packages, which pip does not change: install a newer release of it."
+
+
 def for_installer(finding: Finding, case: Case) -> Finding:
     """``finding`` with its commands, and those that tell its causes apart, for what ``case`` is installed with."""
+    frozen = case.clue("frozen") is not None
 
     def all_typed(commands: tuple[str, ...]) -> tuple[str, ...]:
         return tuple(dict.fromkeys(it for command in commands for it in typed(command, case)))
 
+    def to_the_end(fix: str, commands: tuple[str, ...]) -> str:
+        """The fix; a running notebook keeps what it has imported, and pip does not reach into a packaged program."""
+        if frozen and any(map(_OF_PYTHON.match, commands)):
+            return f"{fix} {PACKAGED}"
+        changed = any(it.startswith(("%pip install", "%pip uninstall")) for it in commands)
+        return f"{fix} {RESTART}" if changed and "restart" not in fix.casefold() else fix
+
+    def without_python(commands: tuple[str, ...]) -> tuple[str, ...]:
+        return tuple(it for it in commands if not (frozen and _OF_PYTHON.match(it)))
+
     causes = tuple(
-        it._replace(commands=all_typed(it.commands), check=" && ".join(typed(it.check, case)) if it.check else "")
+        it._replace(
+            fix=to_the_end(it.fix, all_typed(it.commands)),
+            commands=without_python(all_typed(it.commands)),
+            check=" && ".join(typed(it.check, case)) if it.check else "",
+        )
         for it in finding.possible_causes
     )
-    return finding._replace(commands=all_typed(finding.commands), possible_causes=causes)
+    commands = all_typed(finding.commands)
+    fix = to_the_end(finding.fix, commands)
+    return finding._replace(fix=fix, commands=without_python(commands), possible_causes=causes)
 
 
 def typed(command: str, case: Case) -> tuple[str, ...]:
@@ -51,19 +78,37 @@ def _with_installer(command: str, case: Case) -> str:
         return _of_portable(command, rf"{folder}\Scripts")
     if case.clue("pixi") is not None:
         return _of_pixi(command)
-    return _with_pip(command, case) if _PIP.match(command) else command
+    return _in_environment(command, case)
 
 
-def _with_pip(command: str, case: Case) -> str:
-    """A command of pip for what installs into the environment."""
+def _in_environment(command: str, case: Case) -> str:
+    """A command of pip or Python for what installs into the environment, or runs in it."""
     tool, project = case.clue("uv_tool"), case.clue("uv_project") is not None
+    of_uv = tool is not None or project or case.clue("uv") is not None
+    if of_uv or case.clue("notebook") is not None:
+        command = _PIP_OF_PYTHON.sub("", command)
+    if _PYTHON.match(command):
+        return _of_python(command, case)
+    if not _PIP.match(command):
+        return command
     if project and tool is None and command.startswith("pip install") and not _PIP_ALONE.search(command):
         return _of_uv_project(command)
-    if tool is not None or project or case.clue("uv") is not None:
+    if of_uv:
         return _of_uv(command, "" if tool is None else f" --python {tool}")
     if case.clue("poetry") is not None:
         return f"poetry run {command}"
     return f"%{command}" if case.clue("notebook") is not None else command
+
+
+def _of_python(command: str, case: Case) -> str:
+    """A command of Python, which a project of uv or Poetry starts in its environment, and a notebook in a shell."""
+    if case.clue("uv_tool") is not None:
+        return f"{case.clue('uv_tool')}/bin/{command}" if not case.windows else command
+    if case.clue("uv_project") is not None:
+        return f"uv run {command}"
+    if case.clue("poetry") is not None and case.clue("uv") is None:
+        return f"poetry run {command}"
+    return f"!{command}" if case.clue("notebook") is not None and case.clue("uv") is None else command
 
 
 def _of_portable(command: str, folder: str) -> str:
@@ -94,6 +139,10 @@ def _of_uv_project(command: str) -> str:
 def _of_pixi(command: str) -> str:
     if (match := _CONDA.fullmatch(command)) is not None:
         return f"pixi add {match['specs']}"
+    if (match := _CONDA_FOR_OTHERS.fullmatch(command)) is not None:
+        return f"{match['setting']} pixi install"
+    if _PYTHON.match(command):
+        return f"pixi run {command}"
     if command.startswith("pip install ") and " -" not in command.replace(" -U ", " "):
         return f"pixi add --pypi {command.removeprefix('pip install ').removeprefix('-U ')}"
     return command

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from envsolve.diagnose.installer import typed
+from envsolve.diagnose.installer import PACKAGED, RESTART, for_installer, typed
 from envsolve.matrix import Matrix
+from envsolve.model.finding import Finding, Severity
 from tests.diagnose.test_clues import case_of
 
 PORTABLE = r"D:\ComfyUI portable\python_embeded\Lib\site-packages\torch\cuda\__init__.py:235: UserWarning"
@@ -36,6 +37,21 @@ INDEX = "https://download.pytorch.org/whl/cu128"
         ("  This is likely not a Poetry issue.", "pip install numpy", ["poetry run pip install numpy"]),
         ("pixi install failed", "conda install -c conda-forge 'cudnn>=9.12'", ["pixi add 'cudnn>=9.12'"]),
         ("pixi install failed", "pip install -U jax", ["pixi add --pypi jax"]),
+        ("pixi install failed", "conda create -n env -c conda-forge pytorch-gpu", ["pixi add pytorch-gpu"]),
+        (
+            "pixi install failed",
+            "CONDA_OVERRIDE_CUDA=12.4 conda install ...",
+            ["CONDA_OVERRIDE_CUDA=12.4 pixi install"],
+        ),
+        ("pixi install failed", "python -m bitsandbytes", ["pixi run python -m bitsandbytes"]),
+        (UV, "python -m pip show torch", ["uv pip show torch"]),
+        (UV, "python -m bitsandbytes", ["python -m bitsandbytes"]),
+        (PROJECT, "python -m pip show torch", ["uv pip show torch"]),
+        (PROJECT, 'python -c "print(1)"', ['uv run python -c "print(1)"']),
+        (TOOL, 'python -c "print(1)"', [f'{WHISPER}/bin/python -c "print(1)"']),
+        ("not a Poetry issue", "python -m pip --version", ["poetry run python -m pip --version"]),
+        ("Cell In[6], line 1", "python -m pip check", ["%pip check"]),
+        ("Cell In[6], line 1", 'python -c "print(1)"', ['!python -c "print(1)"']),
         ("Cell In[6], line 1", "pip install numpy", ["%pip install numpy"]),
         (PORTABLE, "pip install numpy", [r'"D:\ComfyUI portable\python_embeded\python.exe" -m pip install numpy']),
         (REPR, "python -m xformers.info", [r"D:\ComfyUI\python_embeded\python.exe -m xformers.info"]),
@@ -62,6 +78,24 @@ def test_commands_are_for_the_installer(matrix: Matrix, text: str, command: str,
 )
 def test_commands_are_for_the_shell_of_windows(matrix: Matrix, command: str, expected: list[str]) -> None:
     assert list(typed(command, case_of("OS: Windows 11", matrix))) == expected
+
+
+def test_a_notebook_is_restarted_after_an_installation(matrix: Matrix) -> None:
+    found = Finding("x", "x", Severity.ERROR, cause="x", fix="Install it.", commands=("pip install numpy",))
+    notebook = case_of("Cell In[6], line 1", matrix)
+    assert for_installer(found, notebook).fix == f"Install it. {RESTART}"
+    assert for_installer(found._replace(commands=("pip list",)), notebook).fix == "Install it."
+    assert for_installer(found._replace(fix="Restart it."), notebook).fix == "Restart it."
+    assert for_installer(found, case_of("python train.py", matrix)).fix == "Install it."
+
+
+def test_pip_does_not_change_a_packaged_program(matrix: Matrix) -> None:
+    commands = ("pip install torch", "envsolve --framework pytorch", "nvidia-smi")
+    found = Finding("x", "x", Severity.ERROR, cause="x", fix="Install it.", commands=commands)
+    packaged = for_installer(found, case_of("[18112] Failed to execute script deepmosaic", matrix))
+    assert packaged.fix == f"Install it. {PACKAGED}"
+    assert packaged.commands == ("nvidia-smi",)
+    assert for_installer(found._replace(commands=("nvidia-smi",)), case_of("_MEI12345", matrix)).fix == "Install it."
 
 
 def test_powershell_is_known_by_its_prompt(matrix: Matrix) -> None:
