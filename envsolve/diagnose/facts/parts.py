@@ -6,6 +6,7 @@ from packaging.version import Version
 
 from envsolve.diagnose.case import Case
 from envsolve.diagnose.facts.shared import gpu_code
+from envsolve.findings.catalogue import shipped
 from envsolve.model.capability import ComputeCapability
 from envsolve.model.versions import CudaVersion, DriverVersion, parsed_cuda, parsed_version
 
@@ -48,6 +49,12 @@ def major_release(_case: Case, version: str) -> int | None:
     """The major release of a version: 9."""
     parsed = parsed_version(version)
     return None if parsed is None else parsed.major
+
+
+def source(_case: Case, package: str) -> str:
+    """What pip installs a package from: its repository where it is not on PyPI, quoted for a shell."""
+    repository = shipped().table("repository").get(package)
+    return package if repository is None else f"'git+{repository}'"
 
 
 def next_major(_case: Case, version: str) -> int | None:

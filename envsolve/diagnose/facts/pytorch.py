@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from envsolve.diagnose.case import Case, Lines, merged
+from envsolve.diagnose.facts.builds import wheel_build
 from envsolve.diagnose.facts.shared.gpu_packages import torch_folder
 from envsolve.model.versions import CudaVersion, parsed_version
 
@@ -36,5 +37,7 @@ def pytorch_reinstall(case: Case, lines: Lines) -> str | None:
     names += [f"{name}=={version}" for name, version in exact.items() if version[:1].isdigit()]
     cuda = case.built_cuda if case.clue("built_cuda") else None
     build = torch_folder(torch) or (cuda and f"cu{cuda.major}{cuda.minor}")
+    if not build and case.windows:  # for which pip's own index has only CPU builds
+        build = wheel_build(case, lines)
     index = f" --index-url https://download.pytorch.org/whl/{build}" if build else ""
     return f"pip install --force-reinstall {' '.join(names)}{index}"

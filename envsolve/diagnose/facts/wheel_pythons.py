@@ -46,6 +46,12 @@ def newest_pythons(case: Case, lines: Lines) -> str | None:
     return version_span(_newest_pythons(case, requested_package(lines) or ""))
 
 
+def newest_python(case: Case, lines: Lines) -> str | None:
+    """A Python in the middle of those that the newest release has wheels for: other packages lag behind the newest."""
+    found = _newest_pythons(case, requested_package(lines) or "")
+    return found[len(found) // 2] if found else None
+
+
 def _newest_pythons(case: Case, package: str) -> tuple[str, ...]:
     every = case.knowledge.all_releases(FRAMEWORK_OF.get(package, ""), case.platform)
     wheels = [it for it in every if it.source is Source.PYPI and is_of(package, it)]
