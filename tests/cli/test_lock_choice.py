@@ -50,6 +50,11 @@ def _packages(world: IndexServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     world.add("other", [dated("other", "1.0", NEW, tags=CP312)])
     source = sdist("source", "2.0", upload_time=NEW)
     world.add("source", [dated("source", "1.0", NEWER), dated("source", "2.0", NEW, tags=CP311), source])
+    of_extras = ("torch>=2.10,<3; extra == 'torch'", "torch>=2.4; extra == 'all'")
+    other_extras = ("torch>=9; extra == 'dev'", "torch<2; extra == 'torch'", "base>=9; extra == 'torch'")
+    marked = ("torch>=9; extra == 'torch' and python_version < '3'", "jax>=9; extra == 'jax'")
+    world.add("optional", [dated("optional", "1.0", NEWER), dated("optional", "2.0", NEW, of_extras)])
+    world.add("permissive", [dated("permissive", "1.0", NEWER), dated("permissive", "2.0", NEW, other_extras + marked)])
     world.add("strict", [dated("strict", "1.0", NEW, ("relic<2",))])
     monkeypatch.chdir(tmp_path)
 
@@ -105,6 +110,21 @@ ASKED = {
     ),
     "but not where the Python is named": Asked(
         ("-f", "pytorch", "source", "--allow-builds", "--python", "3.12"), "3.12", {"source": "2.0"}
+    ),
+    "an extra named like the framework says how old the framework may be": Asked(
+        ("-f", "pytorch==2.8.*", "optional"), "3.12", {"optional": "1.0", "torch": "2.8.0"}
+    ),
+    "and takes nothing from a lock where it is met": Asked(
+        ("-f", "pytorch", "optional"), "3.12", {"optional": "2.0", "torch": "2.15.0"}
+    ),
+    "nor from one without the framework": Asked(
+        ("optional", "pandas", "--python", "3.12"), "3.12", {"optional": "2.0", "torch": None}
+    ),
+    "other extras, upper bounds and other packages in it say nothing": Asked(
+        ("-f", "pytorch==2.8.*", "permissive"), "3.12", {"permissive": "2.0", "torch": "2.8.0"}
+    ),
+    "an override of the framework replaces it": Asked(
+        ("-f", "pytorch", "optional>=2", "--override", "torch==2.8.*"), "3.12", {"optional": "2.0", "torch": "2.8.0"}
     ),
     "what a package wants in an old version may be old": Asked(
         ("-f", "pytorch", "strict", "relic"), "3.12", {"strict": "1.0", "relic": "1.0"}
@@ -180,6 +200,25 @@ def test_what_runs_in_part_is_taken_where_nothing_else_is_left_and_told(envsolve
     done = lock(envsolve, world, "-f", "pytorch==2.15.*", "xformers")
     assert done.code == 0, done.err
     assert "note: xformers 0.0.35 loads the libraries of CUDA 12: without its C++ library " in done.err
+
+
+def test_a_bound_in_an_extra_is_named_as_the_reason(envsolve: Envsolve, world: IndexServer) -> None:
+    result = lock(envsolve, world, "-f", "pytorch==2.8.*", "optional")
+    assert "optional 2.0 requires torch>=2.10, as its extra torch says" in result.err
+    result = lock(envsolve, world, "-f", "pytorch==2.8.*", "optional>=2")
+    assert result.code == 1
+    assert "cause: optional 2.0 requires torch>=2.10, as its extra torch says\n" in result.err
+
+
+def test_a_cpu_build_under_another_name_meets_a_bound_in_an_extra(envsolve: Envsolve, world: IndexServer) -> None:
+    world.add("tensorflow-cpu", [wheel("tensorflow-cpu", "2.21.0", tags=CP312)])
+    world.add("flows", [wheel("flows", "1.0"), wheel("flows", "2.0", ["tensorflow>=2.21; extra == 'tensorflow'"])])
+    world.add("later", [wheel("later", "1.0"), wheel("later", "2.0", ["tensorflow>=9; extra == 'tf'"])])
+    words = ("-f", "tensorflow", "flows", "later", "--gpu", "none", "--platform", "linux-64", "--no-cache")
+    result = envsolve(*words, "--format", "requirements", "--index-url", world.index_url)
+    assert result.code == 0, result.err
+    found = pins_in(result.out)
+    assert found == {"tensorflow-cpu": "2.21.0", "flows": "2.0", "later": "1.0"}
 
 
 def test_what_is_half_a_year_behind_is_reported(envsolve: Envsolve, world: IndexServer) -> None:
