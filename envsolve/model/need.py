@@ -157,6 +157,11 @@ def lower_bound(specifier: str) -> str:
     return ",".join(sorted(f"{operator}{version}" for operator, version in found))
 
 
+def admits_nothing(specifier: str) -> bool:
+    """Whether no version at all meets ``specifier``, as with ``>2,<1``. Raises ValueError if it is invalid."""
+    return specifier_of(specifier).is_unsatisfiable()
+
+
 def is_limited(specifier: str) -> bool:
     """Whether a clause of ``specifier`` excludes versions because they are newer."""
     return _UPPER.search(specifier) is not None
