@@ -18,6 +18,7 @@ from tests.resolve.closure.test_builds import PYPROJECT
 
 TARGET = ("--gpu", "8.9", "--driver", "580.95.05", "--platform", "linux-64", "--no-cache")
 GLIBC_2_38 = "manylinux_2_38_x86_64"
+GLIBC_WHEEL = f"cp312-cp312-{GLIBC_2_38}"
 CP311, CP312 = (f"cp3{minor}-cp3{minor}-{LINUX}" for minor in (11, 12))
 OLD, NEWER, NEW = "2020-03-01T00:00:00Z", "2026-02-01T00:00:00Z", "2026-10-01T00:00:00Z"
 
@@ -332,9 +333,7 @@ def test_a_refusal_of_all_that_there_is_names_what_was_requested(envsolve: Envso
 
 def test_a_newer_c_library_is_named_where_it_would_do(envsolve: Envsolve, world: IndexServer) -> None:
     """In a note where an older version suits, in a refusal where none does; either way with the command."""
-    world.add(
-        "grammar", [dated("grammar", "1.0", NEWER), dated("grammar", "2.0", NEW, tags=f"cp312-cp312-{GLIBC_2_38}")]
-    )
+    world.add("grammar", [dated("grammar", "1.0", NEWER), dated("grammar", "2.0", NEW, tags=GLIBC_WHEEL)])
     older = lock(envsolve, world, "-f", "pytorch==2.8.*", "grammar")
     assert "note: grammar 2.0 needs glibc 2.38, and the target has 2.34\n  envsolve " in older.err
     assert "--glibc 2.38" in older.err
@@ -346,6 +345,28 @@ def test_a_newer_c_library_is_named_where_it_would_do(envsolve: Envsolve, world:
     newer = lock(envsolve, world, "-f", "pytorch==2.8.*", "grammar", "--glibc", "2.38")
     assert pins_in(newer.out)["grammar"] == "2.0"
     assert '\n# glibc = "2.38"\n' in newer.out
+
+
+def test_source_of_a_version_whose_wheel_needs_a_newer_c_library_is_used_with_builds_alone(
+    envsolve: Envsolve, world: IndexServer
+) -> None:
+    source = sdist("grammar", "2.0", upload_time=NEW)
+    world.add("grammar", [dated("grammar", "1.0", NEWER), dated("grammar", "2.0", NEW, tags=GLIBC_WHEEL), source])
+    words = ("-f", "pytorch==2.8.*", "--python", "3.12")
+    assert pins_in(lock(envsolve, world, *words, "grammar").out)["grammar"] == "1.0"
+    refused = lock(envsolve, world, *words, "grammar==2.0")
+    assert refused.code == 1
+    assert "grammar 2.0 needs glibc 2.38, and the target has 2.34" in refused.err
+    assert pins_in(lock(envsolve, world, *words, "grammar==2.0", "--allow-builds").out)["grammar"] == "2.0"
+
+
+def test_what_wheels_of_older_releases_require_is_no_reason_for_source(envsolve: Envsolve, world: IndexServer) -> None:
+    """The matrix knows wheels of torchrl for one PyTorch each, all older than the source distribution here."""
+    world.add("torchrl", [sdist("torchrl", "99.0", requires=["torch"], upload_time=NEW)])
+    result = lock(envsolve, world, "-f", "pytorch==2.8.*", "torchrl")
+    assert pins_in(result.out)["torchrl"] == "99.0", result.err
+    assert "torchrl 99.0 has only a source distribution" in result.err
+    assert "torchrl 99.0 is a source distribution: a wheel of" not in result.err
 
 
 def test_what_an_older_c_library_cannot_install_is_named(envsolve: Envsolve, world: IndexServer) -> None:

@@ -43,6 +43,8 @@ _FEW_NAMES = 3
 _MEANT = {name: it.name for it in FRAMEWORKS.values() for name in it.mistaken}
 PACKAGES_CONFLICT = "packages-conflict"
 """The error code for versions of packages that conflict."""
+NEWER_GLIBC = "newer-glibc"
+"""The kind of the hint if there is a wheel, and it needs a newer C library."""
 NOT_ON_INDEX = "release-not-on-index"
 """The error code for a build of a framework that is in the matrix but not on the indexes."""
 
@@ -235,7 +237,8 @@ def _how_to_compile(unfit: Mapping[str, Mapping[Unfit, str]], solution: Solution
 def _glibc_hints(conflict: Conflict, request: Request) -> Iterator[Hint]:
     needed = glibc_needed_in(conflict)
     if needed is not None:
-        yield way_out(f"for a machine with glibc {needed} or newer", request._replace(glibc=needed), request)
+        text = f"for a machine with glibc {needed} or newer"
+        yield way_out(text, request._replace(glibc=needed), request, NEWER_GLIBC)
 
 
 def _cannot_be_installed(unfit: Mapping[str, Mapping[Unfit, str]], target: str, solution: Solution | None) -> str:
