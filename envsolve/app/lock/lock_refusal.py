@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from time import monotonic
 
 from packaging.specifiers import SpecifierSet
 
@@ -28,6 +29,7 @@ from envsolve.resolve.closure.bounds import THE_STACK
 from envsolve.resolve.closure.explain import (
     contested,
     explain,
+    fitting_versions,
     glibc_needed_in,
     missing,
     reasons_of,
@@ -40,6 +42,8 @@ from envsolve.resolve.closure.resolve import Conflict
 
 _MOST_CAUSES = 3
 _FEW_NAMES = 3
+_SECONDS = 3
+"""The time to find versions that would fit."""
 _MEANT = {name: it.name for it in FRAMEWORKS.values() for name in it.mistaken}
 PACKAGES_CONFLICT = "packages-conflict"
 """The error code for versions of packages that conflict."""
@@ -324,6 +328,24 @@ def _rival_hints(conflict: Conflict, request: Request, solution: Solution | None
 def typed_requirements(request: Request) -> Iterator[tuple[str, Need]]:
     """The named requirements on the command line, as typed."""
     yield from ((text, parse_need(text)) for text in request.packages.requirements if not gives_address(text))
+
+
+def requiring(name: str, specifier: str, text: str, request: Request) -> Hint:
+    """A hint to require other versions of ``name``; with a command if the requirement was typed."""
+    typed = {line for line, need in typed_requirements(request) if need.name == name}
+    if not typed:
+        return Hint(f"{text}: require {name}{specifier}")
+    requirements = tuple(
+        str(parse_need(line)._replace(specifier=specifier)) if line in typed else line
+        for line in request.packages.requirements
+    )
+    return way_out(text, request._replace(packages=request.packages._replace(requirements=requirements)), request)
+
+
+def fitting_hints(conflict: Conflict, request: Request) -> Iterator[Hint]:
+    """Versions of the packages in ``conflict`` that would fit, found within a few seconds."""
+    for name, version in fitting_versions(conflict, monotonic() + _SECONDS):
+        yield requiring(name, f"=={version}", f"{name} {version} would fit", request)
 
 
 def _framework_hints(names: list[str], request: Request) -> Iterator[Hint]:
