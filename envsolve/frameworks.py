@@ -177,6 +177,12 @@ def frameworks_among(packages: Iterable[str]) -> tuple[Framework, ...]:
     return tuple(it for it in FRAMEWORKS.values() if any(map(it.is_installed_as, names)))
 
 
+def is_extra_for(package: str, extra: str) -> bool:
+    """Whether an extra has a name of the framework that ``package`` is: the extra ``torch``, which requires torch."""
+    known = FRAMEWORKS.get(FRAMEWORK_OF_WHEEL.get(package, ""))
+    return known is not None and extra in (known.name, *known.aliases, *known.wheels, *known.cpu_wheels)
+
+
 def rivals_of(framework: str) -> tuple[str, ...]:
     """Return packages that install the same module as ``framework``; none for one of a user's own matrix."""
     known = FRAMEWORKS.get(framework)

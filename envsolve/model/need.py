@@ -147,6 +147,21 @@ def _quoted(text: str) -> str:
     return repr(text if len(text) <= _MOST_QUOTED else f"{text[:_MOST_QUOTED]}...")
 
 
+def lower_bound(specifier: str) -> str:
+    """Return the clauses of ``specifier`` that exclude older versions and no newer ones; "" if there are none.
+
+    ``~=2.1`` counts as ``>=2.1``. An exact version says nothing about older ones. Raises ValueError if it is invalid.
+    """
+    clauses = {">=": ">=", ">": ">", "~=": ">="}
+    found = ((clauses[it.operator], it.version) for it in specifier_of(specifier) if it.operator in clauses)
+    return ",".join(sorted(f"{operator}{version}" for operator, version in found))
+
+
+def admits_nothing(specifier: str) -> bool:
+    """Whether no version at all meets ``specifier``, as with ``>2,<1``. Raises ValueError if it is invalid."""
+    return specifier_of(specifier).is_unsatisfiable()
+
+
 def is_limited(specifier: str) -> bool:
     """Whether a clause of ``specifier`` excludes versions because they are newer."""
     return _UPPER.search(specifier) is not None

@@ -201,6 +201,8 @@ def parse_framework(text: str) -> tuple[str, SpecifierSet]:
         raise ValueError(f"{text!r} is not a framework such as 'pytorch' or 'pytorch>=2.5'{instead}") from error
     if requirement.url or requirement.extras or requirement.marker:
         raise ValueError(f"{text!r}: a framework takes a name and versions only, no URL, extra or marker")
+    if requirement.specifier.is_unsatisfiable():
+        raise ValueError(f"{text!r} contradicts itself: no version meets it")
     return requirement.name, requirement.specifier
 
 

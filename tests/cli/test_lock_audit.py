@@ -403,5 +403,5 @@ def test_a_source_distribution_in_place_of_wheels_without_code_is_reported(
     world.add("kernels", [kernels("2.0", fat_binary((80,))), old])
     result = lock(envsolve, world, tmp_path, "torch", "kernels", "--gpu", "7.0", "--driver", "580.65.06")
     assert pins_in(result.out).get("kernels") == "1.0", result.err
-    said = "kernels 1.0 is a source distribution: a wheel of another release has no code for compute capability 7.0"
+    said = "kernels 1.0 is a source distribution: a wheel of kernels==2.0 has no code for compute capability 7.0"
     assert f"note: {said}\n" in result.err

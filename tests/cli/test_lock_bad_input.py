@@ -45,6 +45,8 @@ BAD = [
     Bad(("pandas==",), 2, "requirement-invalid", "'pandas=='"),
     Bad(("pandas=2.2.0",), 2, "requirement-invalid", "'pandas=2.2.0'"),
     Bad(("pandas,numpy",), 2, "requirement-invalid", "'pandas,numpy'"),
+    Bad(("pandas>2,<1",), 2, "requirement-invalid", "'pandas>2,<1' contradicts itself: no version meets it"),
+    Bad(("-f", "pytorch>2,<1"), 2, "invalid-framework", "'pytorch>2,<1' contradicts itself: no version meets it"),
     Bad(("pandas 2",), 2, "requirement-invalid", "a name with versions"),
     Bad(("",), 2, "requirement-invalid", "a name with versions"),
     Bad(("pandas; bogus == 'x'",), 2, "requirement-invalid", "is not a requirement: Expected a marker"),

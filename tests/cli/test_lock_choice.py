@@ -18,6 +18,7 @@ from tests.resolve.closure.test_builds import PYPROJECT
 
 TARGET = ("--gpu", "8.9", "--driver", "580.95.05", "--platform", "linux-64", "--no-cache")
 GLIBC_2_38 = "manylinux_2_38_x86_64"
+GLIBC_WHEEL = f"cp312-cp312-{GLIBC_2_38}"
 CP311, CP312 = (f"cp3{minor}-cp3{minor}-{LINUX}" for minor in (11, 12))
 OLD, NEWER, NEW = "2020-03-01T00:00:00Z", "2026-02-01T00:00:00Z", "2026-10-01T00:00:00Z"
 
@@ -50,6 +51,11 @@ def _packages(world: IndexServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     world.add("other", [dated("other", "1.0", NEW, tags=CP312)])
     source = sdist("source", "2.0", upload_time=NEW)
     world.add("source", [dated("source", "1.0", NEWER), dated("source", "2.0", NEW, tags=CP311), source])
+    of_extras = ("torch>=2.10,<3; extra == 'torch'", "torch>=2.4; extra == 'all'")
+    other_extras = ("torch>=9; extra == 'dev'", "torch<2; extra == 'torch'", "base>=9; extra == 'torch'")
+    marked = ("torch>=9; extra == 'torch' and python_version < '3'", "jax>=9; extra == 'jax'")
+    world.add("optional", [dated("optional", "1.0", NEWER), dated("optional", "2.0", NEW, of_extras)])
+    world.add("permissive", [dated("permissive", "1.0", NEWER), dated("permissive", "2.0", NEW, other_extras + marked)])
     world.add("strict", [dated("strict", "1.0", NEW, ("relic<2",))])
     monkeypatch.chdir(tmp_path)
 
@@ -105,6 +111,21 @@ ASKED = {
     ),
     "but not where the Python is named": Asked(
         ("-f", "pytorch", "source", "--allow-builds", "--python", "3.12"), "3.12", {"source": "2.0"}
+    ),
+    "an extra named like the framework says how old the framework may be": Asked(
+        ("-f", "pytorch==2.8.*", "optional"), "3.12", {"optional": "1.0", "torch": "2.8.0"}
+    ),
+    "and takes nothing from a lock where it is met": Asked(
+        ("-f", "pytorch", "optional"), "3.12", {"optional": "2.0", "torch": "2.15.0"}
+    ),
+    "nor from one without the framework": Asked(
+        ("optional", "pandas", "--python", "3.12"), "3.12", {"optional": "2.0", "torch": None}
+    ),
+    "other extras, upper bounds and other packages in it say nothing": Asked(
+        ("-f", "pytorch==2.8.*", "permissive"), "3.12", {"permissive": "2.0", "torch": "2.8.0"}
+    ),
+    "an override of the framework replaces it": Asked(
+        ("-f", "pytorch", "optional>=2", "--override", "torch==2.8.*"), "3.12", {"optional": "2.0", "torch": "2.8.0"}
     ),
     "what a package wants in an old version may be old": Asked(
         ("-f", "pytorch", "strict", "relic"), "3.12", {"strict": "1.0", "relic": "1.0"}
@@ -180,6 +201,25 @@ def test_what_runs_in_part_is_taken_where_nothing_else_is_left_and_told(envsolve
     done = lock(envsolve, world, "-f", "pytorch==2.15.*", "xformers")
     assert done.code == 0, done.err
     assert "note: xformers 0.0.35 loads the libraries of CUDA 12: without its C++ library " in done.err
+
+
+def test_a_bound_in_an_extra_is_named_as_the_reason(envsolve: Envsolve, world: IndexServer) -> None:
+    result = lock(envsolve, world, "-f", "pytorch==2.8.*", "optional")
+    assert "optional 2.0 requires torch>=2.10, as its extra torch says" in result.err
+    result = lock(envsolve, world, "-f", "pytorch==2.8.*", "optional>=2")
+    assert result.code == 1
+    assert "cause: optional 2.0 requires torch>=2.10, as its extra torch says\n" in result.err
+
+
+def test_a_cpu_build_under_another_name_meets_a_bound_in_an_extra(envsolve: Envsolve, world: IndexServer) -> None:
+    world.add("tensorflow-cpu", [wheel("tensorflow-cpu", "2.21.0", tags=CP312)])
+    world.add("flows", [wheel("flows", "1.0"), wheel("flows", "2.0", ["tensorflow>=2.21; extra == 'tensorflow'"])])
+    world.add("later", [wheel("later", "1.0"), wheel("later", "2.0", ["tensorflow>=9; extra == 'tf'"])])
+    words = ("-f", "tensorflow", "flows", "later", "--gpu", "none", "--platform", "linux-64", "--no-cache")
+    result = envsolve(*words, "--format", "requirements", "--index-url", world.index_url)
+    assert result.code == 0, result.err
+    found = pins_in(result.out)
+    assert found == {"tensorflow-cpu": "2.21.0", "flows": "2.0", "later": "1.0"}
 
 
 def test_what_is_half_a_year_behind_is_reported(envsolve: Envsolve, world: IndexServer) -> None:
@@ -293,9 +333,7 @@ def test_a_refusal_of_all_that_there_is_names_what_was_requested(envsolve: Envso
 
 def test_a_newer_c_library_is_named_where_it_would_do(envsolve: Envsolve, world: IndexServer) -> None:
     """In a note where an older version suits, in a refusal where none does; either way with the command."""
-    world.add(
-        "grammar", [dated("grammar", "1.0", NEWER), dated("grammar", "2.0", NEW, tags=f"cp312-cp312-{GLIBC_2_38}")]
-    )
+    world.add("grammar", [dated("grammar", "1.0", NEWER), dated("grammar", "2.0", NEW, tags=GLIBC_WHEEL)])
     older = lock(envsolve, world, "-f", "pytorch==2.8.*", "grammar")
     assert "note: grammar 2.0 needs glibc 2.38, and the target has 2.34\n  envsolve " in older.err
     assert "--glibc 2.38" in older.err
@@ -307,6 +345,28 @@ def test_a_newer_c_library_is_named_where_it_would_do(envsolve: Envsolve, world:
     newer = lock(envsolve, world, "-f", "pytorch==2.8.*", "grammar", "--glibc", "2.38")
     assert pins_in(newer.out)["grammar"] == "2.0"
     assert '\n# glibc = "2.38"\n' in newer.out
+
+
+def test_source_of_a_version_whose_wheel_needs_a_newer_c_library_is_used_with_builds_alone(
+    envsolve: Envsolve, world: IndexServer
+) -> None:
+    source = sdist("grammar", "2.0", upload_time=NEW)
+    world.add("grammar", [dated("grammar", "1.0", NEWER), dated("grammar", "2.0", NEW, tags=GLIBC_WHEEL), source])
+    words = ("-f", "pytorch==2.8.*", "--python", "3.12")
+    assert pins_in(lock(envsolve, world, *words, "grammar").out)["grammar"] == "1.0"
+    refused = lock(envsolve, world, *words, "grammar==2.0")
+    assert refused.code == 1
+    assert "grammar 2.0 needs glibc 2.38, and the target has 2.34" in refused.err
+    assert pins_in(lock(envsolve, world, *words, "grammar==2.0", "--allow-builds").out)["grammar"] == "2.0"
+
+
+def test_what_wheels_of_older_releases_require_is_no_reason_for_source(envsolve: Envsolve, world: IndexServer) -> None:
+    """The matrix knows wheels of torchrl for one PyTorch each, all older than the source distribution here."""
+    world.add("torchrl", [sdist("torchrl", "99.0", requires=["torch"], upload_time=NEW)])
+    result = lock(envsolve, world, "-f", "pytorch==2.8.*", "torchrl")
+    assert pins_in(result.out)["torchrl"] == "99.0", result.err
+    assert "torchrl 99.0 has only a source distribution" in result.err
+    assert "torchrl 99.0 is a source distribution: a wheel of" not in result.err
 
 
 def test_what_an_older_c_library_cannot_install_is_named(envsolve: Envsolve, world: IndexServer) -> None:

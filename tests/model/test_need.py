@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from packaging.markers import Marker
 from packaging.requirements import Requirement
 
-from envsolve.model.need import Markers, is_marker, parse_need
+from envsolve.model.need import Markers, is_marker, lower_bound, parse_need
 
 _PLAIN = st.sampled_from(
     ['sys_platform == "linux"', "python_version < '3.9'", 'platform_machine != "arm64"', 'os_name == "nt"']
@@ -92,3 +92,11 @@ def test_brackets_within_brackets_end_in_an_error(brackets: int) -> None:
     with pytest.raises(ValueError, match="nested more than 200 levels deep") as caught:
         Markers({}).holds(marker)
     assert len(str(caught.value)) < 400
+
+
+@pytest.mark.parametrize(
+    ("specifier", "bound"),
+    [(">=2.6", ">=2.6"), ("<3,>2", ">2"), ("~=2.1", ">=2.1"), ("==2.18.0", ""), ("==2.*", ""), ("!=2.5", ""), ("", "")],
+)
+def test_a_lower_bound_excludes_older_versions_and_no_newer_ones(specifier: str, bound: str) -> None:
+    assert lower_bound(specifier) == bound

@@ -253,20 +253,21 @@ def _not_judged(pins: Sequence[Pin], request: Request, platform: Platform, matri
 
 
 def _sources(pins: Sequence[Pin], solution: Solution, matrix: Matrix) -> Iterator[Note]:
-    """Packages locked as source because wheels of other releases do not suit the GPU or the rest of the lock."""
+    """Packages locked as source because wheels of newer releases do not suit the GPU or the rest of the lock."""
     problem, cuda = solution.problem, None if solution.toolkit is None else solution.toolkit.version
     versions = {it.name: it.version for it in pins}
     for pin in pins:
         if cuda is None or not pin.files or pin.files[0].is_wheel or not pin.files[0].is_archive:
             continue
         others = [it for it in matrix.build_facts(pin.name, problem.platform) if not it.loss]
+        newer = SpecifierSet(f">{pin.version}")
         reasons = [
-            reason
+            f"{it.versions} {reason}"
             for it in others
-            if not it.covers(pin.version)
+            if not it.covers(pin.version) and not (it.versions & newer).is_unsatisfiable()
             for gpu in (it.without_code_for(problem.gpus, cuda),)
             for reason in ([f"has no code for compute capability {gpu}"] if gpu is not None else it.unmet(versions))
         ]
         if reasons:
-            text = f"{pin.name} {pin.version} is a source distribution: a wheel of another release {reasons[0]}"
+            text = f"{pin.name} {pin.version} is a source distribution: a wheel of {pin.name}{reasons[0]}"
             yield Note("source-for-gpu", text).about(name=pin.name)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from time import monotonic
 
 from packaging.specifiers import SpecifierSet
 
@@ -28,6 +29,7 @@ from envsolve.resolve.closure.bounds import THE_STACK
 from envsolve.resolve.closure.explain import (
     contested,
     explain,
+    fitting_versions,
     glibc_needed_in,
     missing,
     reasons_of,
@@ -40,9 +42,13 @@ from envsolve.resolve.closure.resolve import Conflict
 
 _MOST_CAUSES = 3
 _FEW_NAMES = 3
+_SECONDS = 3
+"""The time to find versions that would fit."""
 _MEANT = {name: it.name for it in FRAMEWORKS.values() for name in it.mistaken}
 PACKAGES_CONFLICT = "packages-conflict"
 """The error code for versions of packages that conflict."""
+NEWER_GLIBC = "newer-glibc"
+"""The kind of the hint if there is a wheel, and it needs a newer C library."""
 NOT_ON_INDEX = "release-not-on-index"
 """The error code for a build of a framework that is in the matrix but not on the indexes."""
 
@@ -235,7 +241,8 @@ def _how_to_compile(unfit: Mapping[str, Mapping[Unfit, str]], solution: Solution
 def _glibc_hints(conflict: Conflict, request: Request) -> Iterator[Hint]:
     needed = glibc_needed_in(conflict)
     if needed is not None:
-        yield way_out(f"for a machine with glibc {needed} or newer", request._replace(glibc=needed), request)
+        text = f"for a machine with glibc {needed} or newer"
+        yield way_out(text, request._replace(glibc=needed), request, NEWER_GLIBC)
 
 
 def _cannot_be_installed(unfit: Mapping[str, Mapping[Unfit, str]], target: str, solution: Solution | None) -> str:
@@ -321,6 +328,24 @@ def _rival_hints(conflict: Conflict, request: Request, solution: Solution | None
 def typed_requirements(request: Request) -> Iterator[tuple[str, Need]]:
     """The named requirements on the command line, as typed."""
     yield from ((text, parse_need(text)) for text in request.packages.requirements if not gives_address(text))
+
+
+def requiring(name: str, specifier: str, text: str, request: Request) -> Hint:
+    """A hint to require other versions of ``name``; with a command if the requirement was typed."""
+    typed = {line for line, need in typed_requirements(request) if need.name == name}
+    if not typed:
+        return Hint(f"{text}: require {name}{specifier}")
+    requirements = tuple(
+        str(parse_need(line)._replace(specifier=specifier)) if line in typed else line
+        for line in request.packages.requirements
+    )
+    return way_out(text, request._replace(packages=request.packages._replace(requirements=requirements)), request)
+
+
+def fitting_hints(conflict: Conflict, request: Request) -> Iterator[Hint]:
+    """Versions of the packages in ``conflict`` that would fit, found within a few seconds."""
+    for name, version in fitting_versions(conflict, monotonic() + _SECONDS):
+        yield requiring(name, f"=={version}", f"{name} {version} would fit", request)
 
 
 def _framework_hints(names: list[str], request: Request) -> Iterator[Hint]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from envsolve.app.lock.existing_locks import LockFor, versions_in_python_lock
-from envsolve.app.lock.lock_refusal import PACKAGES_CONFLICT
+from envsolve.app.lock.lock_refusal import NEWER_GLIBC, PACKAGES_CONFLICT
 from envsolve.app.lock.lock_request import LockRequest
 from envsolve.app.lock.lock_result import Locked
 from envsolve.app.lock.target_lock import TargetLock
@@ -45,8 +45,9 @@ def lock(lock_request: LockRequest, matrix: Matrix, environ: Mapping[str, str]) 
             locks = [it.made(began.connection) for it in _locks_of(lock_request, began, matrix, environ)]
             ways = tuple(_notes_on_source(locks, lock_request, began, matrix, environ))
         except UnsolvableError as error:
-            names = _requested(began) if error.code == PACKAGES_CONFLICT else {it.name for it in error.refused}
-            error.hints = (*_ways(names, lock_request, began, matrix, environ), *error.hints)
+            if not any(it.kind == NEWER_GLIBC for it in error.hints):
+                names = _requested(began) if error.code == PACKAGES_CONFLICT else {it.name for it in error.refused}
+                error.hints = (*_ways(names, lock_request, began, matrix, environ), *error.hints)
             raise
     return _solved(request, locks, (*ways, *began.where.notes, *began.connection.notes, *hidden))
 

@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from envsolve.app.lock.lock_notes import RefusalOf, Resolved
-from envsolve.app.lock.lock_refusal import packages_refusal, refusal, typed_requirements
+from envsolve.app.lock.lock_refusal import packages_refusal, refusal, requiring
 from envsolve.app.packages.lock_stacks import Attempt
 from envsolve.app.packages.requirements import Requirements
-from envsolve.app.request.command import way_out
-from envsolve.errors import Hint, OutsideError, UnsolvableError
-from envsolve.model.need import is_limited, parse_need
+from envsolve.errors import OutsideError, UnsolvableError
+from envsolve.model.need import is_limited
 from envsolve.model.request import Request
 from envsolve.resolve.closure.behind import Behind
 from envsolve.resolve.closure.resolve import Conflict, Found
@@ -28,7 +27,7 @@ def _outdated(
     assert old.months is not None
     causes = () if refused is None else (refused.message, *(step.requirement for step in refused.conflict))
     causes = (*old.limited_by, f"{old.name} {old.version} has only a source distribution") if source else causes
-    why = _asking_for(old.name, f">={old.newest}", "show why the newest does not fit", request)
+    why = requiring(old.name, f">={old.newest}", "show why the newest does not fit", request)
     return refusal(
         "outdated",
         f"the newest {old.name} that fits this request is {old.version}, {old.months:.0f} months older than "
@@ -36,7 +35,7 @@ def _outdated(
         causes,
         (
             *(() if source else (why,) if refused is None else refused.hints),
-            _asking_for(old.name, f"=={old.version}", "use it anyway", request),
+            requiring(old.name, f"=={old.version}", "use it anyway", request),
         ),
     )
 
@@ -89,15 +88,3 @@ def require_recent(
         old = [it for it in made.found.behind if it.name in outgrown and it.months is not None]
     if old:
         raise _outdated(old[0], refusal_of(made.attempt, {old[0].name: old[0].newest}), request)
-
-
-def _asking_for(name: str, specifier: str, text: str, request: Request) -> Hint:
-    """A hint to require other versions of ``name``; with a command if the requirement was typed."""
-    typed = {line for line, need in typed_requirements(request) if need.name == name}
-    if not typed:
-        return Hint(f"{text}: require {name}{specifier}")
-    requirements = tuple(
-        str(parse_need(line)._replace(specifier=specifier)) if line in typed else line
-        for line in request.packages.requirements
-    )
-    return way_out(text, request._replace(packages=request.packages._replace(requirements=requirements)), request)

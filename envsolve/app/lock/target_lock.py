@@ -17,6 +17,8 @@ from packaging.version import Version
 from envsolve.app.lock.existing_locks import versions_in_python_lock
 from envsolve.app.lock.lock_notes import Notes, Resolved, gpu_notes
 from envsolve.app.lock.lock_refusal import (
+    PACKAGES_CONFLICT,
+    fitting_hints,
     packages_refusal,
     rank_of,
     stranger_refusal,
@@ -436,12 +438,12 @@ class TargetLock:
                 on_python=on_python,
             )
         conflicts = self._require_builds(problem, connection) if worlds.have_to_build else worlds.conflicts
-        refused: list[tuple[tuple[bool, ...], EnvsolveError]] = []
+        refused: list[tuple[tuple[bool, ...], EnvsolveError, Conflict]] = []
         by_python = {it.provider.world.wanted.interpreter: it for it in conflicts}  # those with source come last
         plain = {interpreter: it for interpreter, it in by_python.items() if not worlds.is_about_builds(it)}
         for interpreter, conflict in plain.items():
             refusal = packages_refusal(conflict, self._request, None, interpreter)
-            refused.append((rank_of(conflict, refusal), failure_behind(conflict) or refusal))
+            refused.append((rank_of(conflict, refusal), failure_behind(conflict) or refusal, conflict))
         known = {it.python[:2] for it in plain}
         some: Sequence[Version | None] = worlds.pythons or (None,)
         for python in some:
@@ -454,12 +456,15 @@ class TargetLock:
                     return Resolved(attempt, self._best_stack(problem) or attempt, found, {})
                 except Conflict as conflict:
                     refusal = packages_refusal(conflict, self._request, attempt.solution, attempt.interpreter)
-                    refused.append((rank_of(conflict, refusal), refusal))
+                    refused.append((rank_of(conflict, refusal), refusal, conflict))
                     absent = self._absent(attempt.releases, conflict)
                     if not absent:
                         break
                     self._without(absent)
-        raise min(refused, key=lambda it: it[0])[1]
+        _, error, behind = min(refused, key=lambda it: it[0])
+        if error.code == PACKAGES_CONFLICT:
+            error.hints = (*fitting_hints(behind, self._request), *error.hints)
+        raise error
 
     def _require_builds(self, problem: Problem, connection: Connection) -> Sequence[Conflict]:
         """Raise UnsolvableError with all packages that must be built. Returns the conflicts if builds do not help."""

@@ -20,7 +20,7 @@ from envsolve.index.requirement_file import FileRequirements, Line, place_of, re
 from envsolve.lockfile.options import BUILD_CONSTRAINTS, CONSTRAINTS, Options
 from envsolve.model.host import Platform
 from envsolve.model.names import is_name, normalized
-from envsolve.model.need import Markers, Need, joined, parse_need, with_open_marker
+from envsolve.model.need import Markers, Need, admits_nothing, joined, parse_need, with_open_marker
 from envsolve.model.package import Hashes
 from envsolve.model.reference import (
     EDITABLE,
@@ -151,6 +151,7 @@ def read_requirements(packages: Packages, beside: FileRequirements | None = None
     named = ((line, _excluded_as(line.text, packages.exclude)) for line in found.requirements)
     excluded = {line: name for line, name in named if name is not None}
     requirements = list(_read((it for it in found.requirements if it not in excluded), mistakes, packages.exclude))
+    mistakes += (_contradictory(need, line) for need, line in requirements if admits_nothing(need.specifier))
     constraints = list(_read(found.constraints, mistakes))
     refuse_all(mistakes)
     overrides = [(_need(line), line) for line in (Line(text, OVERRIDE) for text in packages.overrides)]
@@ -435,6 +436,13 @@ def _hashed(need: Need, line: Line) -> Need:
         hint = Hint(f"pin it with ==, as in '{need.name}==1.0 --hash=sha256:...', or remove the hashes")
         raise UsageError("requirement-invalid", message, hints=(hint,))
     return need
+
+
+def _contradictory(need: Need, line: Line) -> UsageError:
+    """The error for a requirement such as ``pandas>2,<1``. In a constraint this is a way to exclude a package."""
+    hint = Hint(f"change its limits, as in '{need.name}>=1,<2'")
+    message = f"{_where(line)}{str(need)!r} contradicts itself: no version meets it"
+    return UsageError("requirement-invalid", message, hints=(hint,))
 
 
 def _where(line: Line) -> str:

@@ -7,18 +7,18 @@ for the GPUs, or compiled for the same framework.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 
 from packaging.specifiers import SpecifierSet
 from packaging.version import Version
 
 from envsolve.app.packages.stack_wheels import Rivals, cuda_majors_of, places_of, required_by_builds
-from envsolve.frameworks import OWN_INDEX, rivals_of
+from envsolve.frameworks import FRAMEWORK_OF_WHEEL, OWN_INDEX, rivals_of
 from envsolve.matrix.load import Matrix
 from envsolve.model.build_facts import BuildFacts
 from envsolve.model.capability import DeviceCode
-from envsolve.model.need import Need
+from envsolve.model.need import Need, specifier_of
 from envsolve.model.release import Release, Source
 from envsolve.model.request import Request
 from envsolve.model.solution import Problem
@@ -117,6 +117,8 @@ class StackInSearch:
 
     def judged(self, name: str, version: str, needs: tuple[Need, ...]) -> tuple[Need, ...]:
         """What a wheel requires of frameworks and CUDA, in addition to its metadata."""
+        of_extras = [need for need in needs if need.for_extra]
+        needs = tuple(need for need in needs if not need.for_extra)
         framework = self.framework_of.get(name)
         if framework is not None:
             alike = (
@@ -127,7 +129,16 @@ class StackInSearch:
             return (*needs, among(framework_identifier(framework), alike))
         needs = self._required(name, version, needs)
         of_stack = (*self._of_stack(name, version), *self._of_dependency(name, version))
-        return (*needs, *of_stack, *self._of_builds(name, version))
+        return (*needs, *of_stack, *self._of_builds(name, version), *self._of_extras(of_extras))
+
+    def _of_extras(self, needs: Iterable[Need]) -> Iterator[Need]:
+        """The builds that are new enough for a package, as an extra with the name of the framework says."""
+        for need in needs:
+            rows = self._builds.get(FRAMEWORK_OF_WHEEL[need.name], ())
+            if rows:
+                versions = specifier_of(need.specifier)
+                fit = (it for it, row in enumerate(rows) if versions.contains(row.version, prereleases=True))
+                yield among(framework_identifier(rows[0].framework), fit)
 
     @cached_property
     def framework_of(self) -> Mapping[str, str]:

@@ -228,8 +228,14 @@ def required_by_builds(
     rows = (it for it in matrix.places if it.name in names)
     of_package = {package: among(it.name, [number]) for it in rows for number, package in enumerate(it.packages)}
     instead, frameworks = dict(_instead_of_rivals(builds)), set(builds.values())
+    package_of = {framework: package for package, framework in builds.items()}
 
     def judge(name: str, version: str, needs: tuple[Need, ...]) -> tuple[Need, ...]:
+        needs = tuple(
+            need._replace(name=package_of[FRAMEWORK_OF_WHEEL[need.name]], for_extra="") if need.for_extra else need
+            for need in needs
+            if not need.for_extra or FRAMEWORK_OF_WHEEL[need.name] in package_of
+        )
         rival = next((need.name for need in needs if need.name in instead), None)
         if rival is not None:
             needs = tuple(

@@ -10,11 +10,12 @@ from itertools import islice
 from operator import and_, or_
 
 from envsolve.errors import OutsideError
+from envsolve.model.need import Need
 from envsolve.model.versions import LibcVersion
 from envsolve.resolve.closure.bounds import THE_STACK
 from envsolve.resolve.closure.provider import Pick, Provider, Requirement
 from envsolve.resolve.closure.releases import Releases, Unfit, descending
-from envsolve.resolve.closure.resolve import Conflict
+from envsolve.resolve.closure.resolve import SHORT, Conflict, TimeUpError, TooLongError, resolved
 from envsolve.resolve.closure.virtual import VirtualReleases
 from envsolve.resolve.closure.world import Limit
 
@@ -95,6 +96,26 @@ def _strictness(of_project: tuple[tuple[str, str], list[tuple[Requirement, Pick 
     return min((requirement.mask.bit_count() for requirement in requirements), default=0), leave_some
 
 
+def fitting_versions(conflict: Conflict, end: float) -> Iterator[tuple[str, str]]:
+    """Yield packages that the user limits and that have an answer without these limits, each with its version there.
+
+    ``end`` is a time of the monotonic clock, at which the last search ends.
+    """
+    provider = conflict.provider
+    involved = {
+        name for requirement, parent in conflict.causes for name in (requirement.name, *_above(parent, provider))
+    }
+    own = (it for it in provider.roots if it.name in involved and it.origin != THE_STACK and it.specifier)
+    for name in dict.fromkeys(it.name for it in own):
+        roots = [
+            (Need(it.name, (it.extra,) if it.extra else (), "" if is_free else it.specifier, ""), it.origin)
+            for it in provider.roots
+            for is_free in (it.name == name and it.origin != THE_STACK,)
+        ]
+        with suppress(Conflict, TooLongError, TimeUpError, OutsideError):
+            yield name, resolved(Provider(provider.world, roots, {}), end, most_rounds=SHORT)[name].version
+
+
 def missing(conflict: Conflict) -> list[Requirement]:
     """Return the requirements that no version of a known project meets, whatever else is required."""
     return [
@@ -151,6 +172,15 @@ def versions(requirement: Requirement) -> str:
         return f"{requirement.name} for itself"
     specifier = requirement.specifier.replace("===", "==") if requirement.origin == THE_STACK else requirement.specifier
     return f"{requirement.identifier}{specifier}"
+
+
+def _above(pick: Pick | None, provider: Provider) -> Iterator[str]:
+    """The project of ``pick``, and those through which it came into the request."""
+    for _ in range(_LONGEST_PATH):
+        if pick is None:
+            return
+        yield pick.name
+        _, pick = provider.first_parent.get(pick.identifier, (None, None))
 
 
 def _path(pick: Pick, provider: Provider) -> Iterator[_Sentence]:

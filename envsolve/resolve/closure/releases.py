@@ -52,7 +52,7 @@ class Sources(IntEnum):
 
     NONE = 0
     WITHOUT_WHEELS = 1
-    """Only those without any wheel. A version with a wheel for another Python can be used with that Python."""
+    """Only those without any wheel. One with a wheel for another Python or a newer glibc can be used with these."""
     ANY = 2
 
 
@@ -124,6 +124,8 @@ class Fitting:
             return Unfit.OTHER_HASHES
         if self.wanted.sources is not Sources.ANY and any(map(self.is_for_another_python, files)):
             return Unfit.OTHER_PLATFORM
+        if self.wanted.sources is not Sources.ANY and self.needed_glibc(files) is not None:
+            return Unfit.NEWER_GLIBC
         sources = [file for file in files if not file[0].endswith(".whl") and self._is_old_enough(file)]
         fitting = tuple(sorted((file for file in sources if self.supports(file[5])), reverse=True))
         return Fit(fitting[0], fitting, fitting[0][6] is not None) if fitting else Unfit.SOURCE_ONLY

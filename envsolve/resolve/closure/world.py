@@ -14,13 +14,14 @@ from typing import NamedTuple
 from packaging.specifiers import SpecifierSet
 
 from envsolve.errors import OutsideError
+from envsolve.frameworks import is_extra_for
 from envsolve.index.checks import BUILD_FAILED, NOT_THERE
 from envsolve.index.client import Indexes
 from envsolve.index.metadata import Metadata
 from envsolve.index.one_index import identity
 from envsolve.index.page import RawFile, version_of
 from envsolve.model.names import normalized
-from envsolve.model.need import Need, joined
+from envsolve.model.need import Need, joined, lower_bound
 from envsolve.model.package import Present
 from envsolve.resolve.closure.old_numpy import numpy_for
 from envsolve.resolve.closure.releases import DirectReleases, Fit, Fitting, Releases, Unfit, Wanted
@@ -63,7 +64,10 @@ Limits = Callable[[str], tuple[Limit, ...]]
 """Returns the limits of a project by its name."""
 Judge = Callable[[str, str, tuple[Need, ...]], tuple[Need, ...]]
 """Returns the real requirements of a version, given its project's name, the version and the requirements in its
-metadata."""
+metadata.
+
+Those with ``for_extra`` are not requirements yet, but bounds on a framework in an extra with its name. They become
+requirements if the framework is in the stack."""
 
 
 class Known(NamedTuple):
@@ -175,7 +179,8 @@ class World:
         if needs is not None and not extra:
             needs = (*needs, *numpy_for(file, needs))
             if self._judge is not None:
-                needs = self._judge(name, version_of(name, file[0]) or "", needs)
+                optional = tuple(self._of_framework_extras(metadata))
+                needs = self._judge(name, version_of(name, file[0]) or "", (*needs, *optional))
             needs = self._overridden(needs)
         return self._needs.setdefault(key, needs)
 
@@ -312,6 +317,20 @@ class World:
         if any(need.url and not self.indexes.is_direct(need.name, need.url) for need in found):
             return None
         return found
+
+    def _of_framework_extras(self, metadata: Metadata) -> Iterator[Need]:
+        """The oldest framework that a package works with, if only its extra for that framework says it.
+
+        diffusers has ``torch>=2.6; extra == "torch"``. Upper bounds do not count: no older release would have a higher
+        one. Other extras do not count either: ``dev`` and ``test`` list what the tests of the package use.
+        """
+        for need in metadata.requires or ():
+            if not need.for_extra or need.name in self.wanted.overridden or not is_extra_for(need.name, need.for_extra):
+                continue
+            least = lower_bound(need.specifier)
+            if least and self.markers.holds(need.marker, need.for_extra):
+                because = f"its extra {need.for_extra} says"
+                yield need._replace(extras=(), specifier=least, marker="", because=because)
 
     def _applicable(self, needs: Iterable[Need], extra: str, anyway: Container[str] = ()) -> Iterator[Need]:
         """The requirements of a file that apply with ``extra`` or without; those on ``anyway`` always apply.

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from envsolve.app.packages.requirements import for_target, read_requirements
+from envsolve.errors import Hint, UsageError
 from envsolve.index.fitting import Interpreter
 from envsolve.model.host import Platform
 from envsolve.model.need import Markers
@@ -53,3 +54,11 @@ def test_hashes_on_several_lines_bind_together() -> None:
     requirements = read_requirements(Packages(files=(written("one.in", *lines, *lines),)))
     assert len(requirements.needs) == 2
     assert for_target(requirements, MARKERS).hashes == {"app": frozenset({("sha256", "0b")})}
+
+
+def test_a_range_without_versions_is_refused_with_its_line_but_not_in_a_constraint() -> None:
+    with pytest.raises(UsageError, match=r"one.in:2: 'app>2,<1' contradicts itself") as caught:
+        read_requirements(Packages(files=(written("one.in", "part", "app>2,<1"),)))
+    assert caught.value.hints == (Hint("change its limits, as in 'app>=1,<2'"),)
+    banned = read_requirements(Packages(requirements=("part",), constraints=(written("limits.in", "app<0"),)))
+    assert [str(need) for need, _ in banned.constraints] == ["app<0"]
