@@ -233,3 +233,58 @@ def test_json_has_the_answers_of_the_other_kind_and_of_other_sources(envsolve: E
     assert "conda-forge" in {
         it["source"] for alternative in of_wheels["alternatives"] for it in alternative["frameworks"]
     }
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "words", "way"),
+    [
+        (
+            "req.txt",
+            "torch==2.15.0\n",
+            ("A100", "535.129.03"),
+            "2.14.1 (pytorch, CUDA 12.6): change torch==2.15.0 (-r req.txt)",
+        ),
+        (
+            "e.yml",
+            "dependencies: [pytorch=1.9]",
+            ("RTX 5090", "580.65.06"),
+            "(pypi, CUDA 13.2): change pytorch 1.9.* in e.yml",
+        ),
+        (
+            "e.yml",
+            "dependencies: [python=3.14, tensorflow]",
+            ("8.6", "580.65.06"),
+            "fits: change python 3.14.* in e.yml",
+        ),
+        (
+            "e.yml",
+            "dependencies: [pytorch, cudatoolkit]",
+            ("RTX 5090", "580.65.06"),
+            "fits: change cudatoolkit in e.yml",
+        ),
+    ],
+)
+def test_what_a_file_requires_is_changed_there(
+    name: str,
+    text: str,
+    words: tuple[str, str],
+    way: str,
+    envsolve: Envsolve,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """With the file a command with another version would be refused again."""
+    monkeypatch.chdir(tmp_path)
+    Path(name).write_text(text)
+    done = envsolve("-r", name, "--gpu", words[0], "--driver", words[1], "--platform", "linux-64")
+    assert done.code == 1
+    assert f"{way}\n" in done.err
+    shown = done.err.partition(f"{way}\n")[2]
+    assert not shown.startswith("  envsolve")
+
+
+def test_an_error_has_the_date_of_what_is_known_about_the_framework(envsolve: Envsolve) -> None:
+    words = ("--gpu", "A100", "--driver", "535.129.03", "--platform", "linux-64", "--format", "environment")
+    by_option, by_package = (envsolve(*it, *words).err for it in (("-f", "torch==2.15.0"), ("torch==2.15.0", "rich")))
+    (date,) = re.findall("note: based on the compatibility matrix of (.*)", by_option)
+    assert f"note: based on the compatibility matrix of {date}\n" in by_package

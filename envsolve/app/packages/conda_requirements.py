@@ -218,10 +218,9 @@ def with_stack(target: Target, requirements: CondaRequirements, channels: tuple[
         specifier = specifier_of(spec.version) or SpecifierSet()
         if spec.name == "python" and len(specifier):
             python = specifier if python is None else python & specifier
-        if spec.name == CUDATOOLKIT:
-            if not problem.cpu and specifier.contains(f"{FIRST_MODULAR_CUDA}.0"):
-                text = f"{CUDATOOLKIT} ends at CUDA 11.8, and {it.reason}: remove it to allow CUDA 12 and newer"
-                notes.append(Note("cudatoolkit-limits-cuda", text))
+        if spec.name == CUDATOOLKIT and not problem.cpu and specifier.contains(f"{FIRST_MODULAR_CUDA}.0"):
+            text = f"{CUDATOOLKIT} ends at CUDA 11.8, and {it.reason}: remove it to allow CUDA 12 and newer"
+            notes.append(Note("cudatoolkit-limits-cuda", text))
             specifier &= SpecifierSet(f"<{FIRST_MODULAR_CUDA}")
         if spec.name in CUDA_PACKAGES and len(specifier) and not problem.cpu:
             cuda = specifier if cuda is None else cuda & specifier
