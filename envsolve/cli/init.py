@@ -88,7 +88,7 @@ def _print_schema(context: click.Context, _: click.Parameter, wanted: bool) -> N
     multiple=True,
     metavar="FILE",
     type=FileName("file"),
-    help="A lock file to write; its name sets the format. Repeatable. Default: pylock.toml.",
+    help="A lock file to write; its name sets the format. Repeatable. Default: pylock.toml; conda-lock.yml for conda files.",
 )
 @option(
     "--exclude",
@@ -181,6 +181,7 @@ def _values(options: Mapping[str, Any], directory: Path, matrix: Matrix) -> tupl
 
     Raises UsageError if there is no framework.
     """
+    from envsolve.app.packages.conda_requirements import is_environment_file
     from envsolve.app.project.adopting import Adopted, adopted
     from envsolve.app.project.adopting_uv import left_of_pyproject, overrides_of
     from envsolve.host.machine import this_platform
@@ -189,7 +190,8 @@ def _values(options: Mapping[str, Any], directory: Path, matrix: Matrix) -> tupl
     found = Adopted({})
     if not any(requested.get(key) for key in ("frameworks", "requirements", "requirement-files")):
         found = adopted(directory, this_platform(), matrix)
-    values = {"outputs": ["pylock.toml"], **found.values, **requested}
+    of_conda = any(map(is_environment_file, options["requirement_files"]))
+    values = {"outputs": ["conda-lock.yml" if of_conda else "pylock.toml"], **found.values, **requested}
     document = _pyproject(directory)
     if _has_dependencies(document) and not _holds_stacks_alone(values["outputs"]):
         values["project-dependencies"] = True

@@ -10,13 +10,10 @@ from collections.abc import Iterable, Iterator
 from packaging.version import Version
 
 from envsolve.lockfile.wheels import is_exact
-from envsolve.model.cuda_packages import PYTORCH_CUDA
+from envsolve.model.cuda_packages import CUDATOOLKIT, FIRST_MODULAR_CUDA, PYTORCH_CUDA
 from envsolve.model.release import CudaLibraries, Release, Source, Toolkit
 from envsolve.model.solution import Choice, Solution
 
-_FIRST_MODULAR_CUDA = 12
-"""From CUDA 12 on, conda-forge splits the toolkit into packages that cuda-version ties together. Before, it is one
-package."""
 _MODULAR_LIBRARIES = (
     *("cuda-cudart-dev", "cuda-nvrtc", "libcublas", "libcufft"),
     *("libcurand", "libcusolver", "libcusparse"),
@@ -120,7 +117,7 @@ def _conda_owns_cuda(release: Release) -> bool:
 def _toolkit(solution: Solution) -> tuple[str, str]:
     assert solution.toolkit is not None
     version = solution.toolkit.version
-    package = "cuda-version" if version.major >= _FIRST_MODULAR_CUDA else "cudatoolkit"
+    package = "cuda-version" if version.major >= FIRST_MODULAR_CUDA else CUDATOOLKIT
     if any(release.version >= _FIRST_WITH_PYTORCH_CUDA for release in _of_the_pytorch_channel(solution)):
         package = PYTORCH_CUDA
     windows = all(machine.windows_driver for machine in solution.problem.machines)
@@ -133,7 +130,7 @@ def _conda_libraries(toolkit: Toolkit, releases: list[Release]) -> Iterator[tupl
 
     conda-forge's own builds require their libraries themselves.
     """
-    if toolkit.version.major < _FIRST_MODULAR_CUDA or not any(release.source.is_wheel for release in releases):
+    if toolkit.version.major < FIRST_MODULAR_CUDA or not any(release.source.is_wheel for release in releases):
         return
     for package in _MODULAR_LIBRARIES:
         yield package, "the wheel does not include CUDA"

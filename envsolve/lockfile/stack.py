@@ -40,6 +40,8 @@ def lock_of(answer: Answer, *, sets_library_path: bool = False) -> Lock:
     indexes = {it: index_of(release) or "" for release in releases for it in requirements_of(release, solution.python)}
     looked = [release for release in releases if not needs_direct_url(release)]
     variable = ("LD_LIBRARY_PATH", "$CONDA_PREFIX/lib")
+    needs_pip = bool(releases) or any(it.by_pip for it in answer.requested)
+    needs_pip = needs_pip and not any(it.spec == "pip" for it in answer.requested)
     return Lock(
         (),
         solution.problem.platform.value,
@@ -57,7 +59,7 @@ def lock_of(answer: Answer, *, sets_library_path: bool = False) -> Lock:
         requested=(
             *(RequestedSpec(spec, reason, of_stack=True) for spec, reason in conda_specs(solution)),
             *(it for it in answer.requested if not it.by_pip),
-            *((RequestedSpec("pip", of_stack=True),) if releases or any(it.by_pip for it in answer.requested) else ()),
+            *((RequestedSpec("pip", of_stack=True),) if needs_pip else ()),
             *(
                 RequestedSpec(*it, by_pip=True, of_stack=True, index=indexes.get(it[0], ""))
                 for it in pip_specs(solution)

@@ -222,6 +222,13 @@ def test_what_is_there_is_adopted(name: str, text: str, table: dict[str, Any], i
     assert f"imported from {name}" in done.err
 
 
+def test_a_conda_file_that_is_named_gets_a_conda_lock(init: Init) -> None:
+    init.write("dev.yml", "dependencies: [python=3.12, pytorch>=2.4]\n")
+    done = init("-r", "dev.yml", "--no-lock")
+    assert done.code == 0, done.err
+    assert init.table == {"gpus": "auto", "requirement-files": ["dev.yml"], "outputs": ["conda-lock.yml"]}
+
+
 @pytest.mark.parametrize(
     ("snapshot", "name", "frameworks"),
     [

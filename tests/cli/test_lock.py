@@ -418,6 +418,16 @@ def test_an_input_is_no_output(project: Project) -> None:
     assert "requirements.txt is a requirements file, and the lock would overwrite it" in done.err
 
 
+def test_a_python_lock_has_no_place_for_a_conda_file(project: Project) -> None:
+    (project.directory / "environment.yml").write_text("dependencies: [numpy]\n")
+    project.say("outputs = [", 'requirement-files = ["environment.yml"]\noutputs = [')
+    for words in (("lock",), ("lock", "--check"), ("status",)):
+        done = project(*words)
+        assert (done.code, done.out) == (2, "")
+        assert done.err.startswith("error: contradictory-options\n  pyproject.toml:")
+        assert "environment.yml is a conda file, but the Python lock requirements.txt uses package indexes" in done.err
+
+
 @pytest.mark.parametrize("variable", ["UV_CUDA_DRIVER_VERSION", "CONDA_OVERRIDE_CUDA"])
 def test_a_driver_without_a_gpu_leaves_the_gpus_of_the_lock(
     variable: str, project: Project, monkeypatch: pytest.MonkeyPatch, fake_driver: Any

@@ -96,6 +96,20 @@ def test_what_requirement_files_ask_for_now_is_compared(asked: str, reasons: lis
     assert project.reasons == reasons
 
 
+def test_a_newer_release_is_named_where_the_framework_is_only_a_requirement(project: Project) -> None:
+    newer = "pytorch 2.15.0 (pypi, cu132) is newer and also runs there: envsolve lock -P pytorch"
+    project.say("envsolve.toml", '"535.183.01"', '"580.65.06"')
+    assert [it["newer"] for it in project.files] == [[newer], [newer]]
+    project.say("envsolve.toml", 'frameworks = ["pytorch"]\n', "")
+    project.write("requirements.in", "numpy>=1\ntorch\n")
+    assert [it["newer"] for it in project.files] == [[newer], [newer]]
+    project.write("requirements.in", "numpy>=1\ntorch<2.15\n")
+    assert [it["newer"] for it in project.files] == [[], []]
+    project.write("requirements.in", "numpy>=1\ntorch\nvllm\n")
+    project.say("envsolve.toml", 'gpus = ["8.6"]\ndriver = "580.65.06"\n', 'gpus = ["none"]\n')
+    assert [it["newer"] for it in project.files] == [[], []]
+
+
 def test_of_a_file_of_the_project_that_no_machine_here_judges_the_way_is_reported(
     project: Project, monkeypatch: pytest.MonkeyPatch
 ) -> None:

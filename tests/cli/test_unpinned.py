@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +26,10 @@ def dependencies(done: Result) -> tuple[list[str], list[str]]:
     listed: list[Any] = yaml.safe_load(done.out)["dependencies"]
     pip: list[str] = next((it["pip"] for it in listed if isinstance(it, dict)), [])
     return [it for it in listed if isinstance(it, str)], pip
+
+
+def _name(spec: str) -> str:
+    return re.split("[ =<>]", spec)[0]
 
 
 def test_conda_is_asked_by_its_own_names_and_pip_for_what_conda_has_no_word_for(envsolve: Envsolve) -> None:
@@ -75,6 +80,75 @@ def test_an_environment_file_is_passed_on(envsolve: Envsolve, tmp_path: Path) ->
     document = yaml.safe_load(done.out)
     assert "bioconda" in document["channels"]
     assert document["variables"] == {"OMP_NUM_THREADS": "4"}
+
+
+def test_what_the_stack_pins_is_not_listed_again(envsolve: Envsolve, tmp_path: Path) -> None:
+    path = tmp_path / "environment.yml"
+    path.write_text(
+        "dependencies: [python=3.12, pytorch>=2, 'pytorch=*=*cuda*', cuda-version>=12, pip, {pip: [rich]}]\n"
+    )
+    done = envsolve("-r", str(path), *TARGET)
+    conda, pip = dependencies(done)
+    assert [_name(it) for it in conda] == ["python", "pytorch", "cuda-version", "libcudnn", "pytorch", "pip"]
+    assert conda[-2] == "pytorch * *cuda*"
+    assert pip == ["rich"]
+    assert "conda chooses the versions of pytorch * *cuda*, pip, rich later" in done.err
+
+
+def test_cudatoolkit_in_a_file_is_cuda_11_in_every_format(
+    envsolve: Envsolve, own_channel_server: ChannelServer, mirror: Mirror, tmp_path: Path
+) -> None:
+    """``cuda-version=12`` excludes the package, so conda could not create an environment with CUDA 12 and it."""
+    mirror(own_channel_server)
+    path = tmp_path / "environment.yml"
+    path.write_text("dependencies: [python=3.11, tensorflow, cudatoolkit>=11]\n")
+    words = ("-r", str(path), *TARGET, "--cache-dir", str(tmp_path / "cache"))
+    note = (
+        "note: cudatoolkit ends at CUDA 11.8, and environment.yml requires it: remove it to allow CUDA 12 and newer\n"
+    )
+    done = envsolve(*words)
+    conda, _ = dependencies(done)
+    assert [it for it in conda if it.startswith("cudatoolkit")] == ["cudatoolkit=11.8"]
+    assert note in done.err
+    locked = envsolve(*words, "--format", "conda-lock")
+    versions = {it["name"]: it["version"] for it in yaml.safe_load(locked.out)["package"]}
+    assert f"tensorflow={versions['tensorflow']}=" in " ".join(conda)
+    assert versions["cudatoolkit"].startswith("11.8.")
+    assert note in locked.err
+    path.write_text("dependencies: [python=3.11, tensorflow, cudatoolkit=11.8]\n")
+    assert "cudatoolkit ends" not in envsolve(*words).err
+
+
+def test_a_framework_of_a_conda_file_may_be_a_wheel(
+    envsolve: Envsolve,
+    own_channel_server: ChannelServer,
+    mirror: Mirror,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """pip would overwrite the framework of conda."""
+    mirror(own_channel_server)
+    monkeypatch.chdir(tmp_path)
+    Path("environment.yml").write_text("dependencies: [pytorch>=2, numpy]\n")
+    words = ("-r", "environment.yml", *TARGET, "--source", "pypi")
+    conda, pip = dependencies(envsolve(*words))
+    assert [_name(it) for it in conda] == ["python", "numpy", "pip"]
+    assert pip[0].startswith("torch==")
+    network = ("--cache-dir", str(tmp_path / "cache"))
+    locked = envsolve(*words, *network, "--format", "conda-lock")
+    assert locked.code == 0, locked.err
+    managers = {it["name"]: it["manager"] for it in yaml.safe_load(locked.out)["package"]}
+    assert managers["torch"] == "pip"
+    assert "pytorch" not in managers
+    machine = 'gpus = ["8.6"]\ndriver = "580.65.06"\nplatforms = ["linux-64"]\nsources = ["pypi"]\n'
+    project = f'{machine}requirement-files = ["environment.yml"]\noutputs = ["conda-lock.yml"]\n'
+    Path("envsolve.toml").write_text(project)
+    assert envsolve("lock", *network).code == 0
+    done = envsolve("lock", "--check", *network)
+    assert (done.code, done.err) == (0, "note: conda-lock.yml: up to date\n")
+    Path("environment.yml").write_text("dependencies: ['pytorch>=99', numpy]\n")
+    done = envsolve("status")
+    assert (done.code, "pytorch >=99 instead of pytorch >=2, but the lock file has torch 2." in done.out) == (1, True)
 
 
 @pytest.mark.parametrize(
@@ -159,3 +233,58 @@ def test_json_has_the_answers_of_the_other_kind_and_of_other_sources(envsolve: E
     assert "conda-forge" in {
         it["source"] for alternative in of_wheels["alternatives"] for it in alternative["frameworks"]
     }
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "words", "way"),
+    [
+        (
+            "req.txt",
+            "torch==2.15.0\n",
+            ("A100", "535.129.03"),
+            "2.14.1 (pytorch, CUDA 12.6): change torch==2.15.0 (-r req.txt)",
+        ),
+        (
+            "e.yml",
+            "dependencies: [pytorch=1.9]",
+            ("RTX 5090", "580.65.06"),
+            "(pypi, CUDA 13.2): change pytorch 1.9.* in e.yml",
+        ),
+        (
+            "e.yml",
+            "dependencies: [python=3.14, tensorflow]",
+            ("8.6", "580.65.06"),
+            "fits: change python 3.14.* in e.yml",
+        ),
+        (
+            "e.yml",
+            "dependencies: [pytorch, cudatoolkit]",
+            ("RTX 5090", "580.65.06"),
+            "fits: change cudatoolkit in e.yml",
+        ),
+    ],
+)
+def test_what_a_file_requires_is_changed_there(
+    name: str,
+    text: str,
+    words: tuple[str, str],
+    way: str,
+    envsolve: Envsolve,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """With the file a command with another version would be refused again."""
+    monkeypatch.chdir(tmp_path)
+    Path(name).write_text(text)
+    done = envsolve("-r", name, "--gpu", words[0], "--driver", words[1], "--platform", "linux-64")
+    assert done.code == 1
+    assert f"{way}\n" in done.err
+    shown = done.err.partition(f"{way}\n")[2]
+    assert not shown.startswith("  envsolve")
+
+
+def test_an_error_has_the_date_of_what_is_known_about_the_framework(envsolve: Envsolve) -> None:
+    words = ("--gpu", "A100", "--driver", "535.129.03", "--platform", "linux-64", "--format", "environment")
+    by_option, by_package = (envsolve(*it, *words).err for it in (("-f", "torch==2.15.0"), ("torch==2.15.0", "rich")))
+    (date,) = re.findall("note: based on the compatibility matrix of (.*)", by_option)
+    assert f"note: based on the compatibility matrix of {date}\n" in by_package

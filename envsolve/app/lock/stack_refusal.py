@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 
 from envsolve.app.packages.requirements import Requirements
-from envsolve.app.request.refusal import refusal
+from envsolve.app.request.refusal import OTHER_VERSIONS, refusal
 from envsolve.errors import Hint, UnsolvableError
 from envsolve.frameworks import FRAMEWORK_OF_WHEEL, FRAMEWORKS
 from envsolve.model.request import Request
@@ -14,8 +14,6 @@ from envsolve.model.requester import Requester
 from envsolve.model.solution import Problem
 from envsolve.resolve.solver import Solver
 
-_OTHER_VERSIONS = ("other-version", "any-release")
-"""The kinds of hints that suggest another version of a framework than a requirements file has."""
 _CUDA_BUILD = re.compile(r"cu\d+")
 
 
@@ -34,7 +32,7 @@ def stack_refusal(
     if bounds:
         change = f": change {' and '.join(bounds)}"
         error.hints = tuple(
-            Hint(f"{it.text}{change}", kind=it.kind) if it.kind in _OTHER_VERSIONS else it for it in error.hints
+            Hint(f"{it.text}{change}", kind=it.kind) if it.kind in OTHER_VERSIONS else it for it in error.hints
         )
     error.hints = (*error.hints, *_cpu_hints(request, problem, solver, wanted, typed))
     if on_python and typed.python is None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os.path
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -26,7 +26,7 @@ from envsolve.frameworks import FRAMEWORK_OF_CONDA
 from envsolve.lockfile.conda_specs import conda_specs
 from envsolve.lockfile.lock import MAIN, RequestedSpec
 from envsolve.lockfile.options import Options
-from envsolve.model.cuda_packages import CUDA_PACKAGES
+from envsolve.model.cuda_packages import CUDA_PACKAGES, CUDATOOLKIT, FIRST_MODULAR_CUDA
 from envsolve.model.host import Platform
 from envsolve.model.lock_format import PYTHON_FORMATS
 from envsolve.model.match_spec import parse_match_spec
@@ -212,11 +212,16 @@ def with_stack(target: Target, requirements: CondaRequirements, channels: tuple[
     """``target`` with the required frameworks, Python and CUDA, and with all channels."""
     request, problem = target.request, target.problem
     python, cuda = request.python, request.cuda
+    notes: list[Note] = []
     for it in requirements.conda:
         spec = parse_match_spec(it.spec)
         specifier = specifier_of(spec.version) or SpecifierSet()
         if spec.name == "python" and len(specifier):
             python = specifier if python is None else python & specifier
+        if spec.name == CUDATOOLKIT and not problem.cpu and specifier.contains(f"{FIRST_MODULAR_CUDA}.0"):
+            text = f"{CUDATOOLKIT} ends at CUDA 11.8, and {it.reason}: remove it to allow CUDA 12 and newer"
+            notes.append(Note("cudatoolkit-limits-cuda", text))
+            specifier &= SpecifierSet(f"<{FIRST_MODULAR_CUDA}")
         if spec.name in CUDA_PACKAGES and len(specifier) and not problem.cpu:
             cuda = specifier if cuda is None else cuda & specifier
     frameworks = {it.framework: it.specifier for it in request.frameworks}
@@ -232,7 +237,8 @@ def with_stack(target: Target, requirements: CondaRequirements, channels: tuple[
             frameworks[name] = frameworks.get(name, SpecifierSet()) & specifier
         sources = WHEELS if found.as_wheels and not request.sources else sources
     named = tuple(FrameworkRequest(name, specifier) for name, specifier in sorted(frameworks.items()))
-    target = target._replace(request=request._replace(channels=channels, sources=sources))
+    request = request._replace(channels=channels, sources=sources)
+    target = target._replace(request=request, notes=(*target.notes, *notes))
     return target.asking(frameworks=named, python=python, cuda=cuda)
 
 
@@ -241,6 +247,12 @@ def _of_frameworks(requirements: CondaRequirements) -> Iterator[tuple[str, Speci
         spec = parse_match_spec(it.spec)
         if spec.name in FRAMEWORK_OF_CONDA:
             yield FRAMEWORK_OF_CONDA[spec.name], specifier_of(spec.version) or SpecifierSet()
+
+
+def without_wheels(requested: Iterable[RequestedSpec], solution: Solution | None) -> tuple[RequestedSpec, ...]:
+    """Return the match specs but those on frameworks that ``solution`` has as wheels, which pip installs."""
+    wheels = {it.release.framework for it in (solution.choices if solution else ()) if it.release.source.is_wheel}
+    return tuple(it for it in requested if FRAMEWORK_OF_CONDA.get(parse_match_spec(it.spec).name) not in wheels)
 
 
 def with_frameworks(target: Target, names: Sequence[str]) -> Target:
@@ -279,4 +291,6 @@ def split(
     needs_pip = bool(found.by_pip) or any(it.release.source.is_wheel for it in (solution.choices if solution else ()))
     if needs_pip:
         stack.append(RequestedSpec("pip", "installs the wheels"))
-    return found._replace(conda=(*stack, *requirements.conda, *found.conda), needs_pip=needs_pip)
+    return found._replace(
+        conda=(*stack, *without_wheels(requirements.conda, solution), *found.conda), needs_pip=needs_pip
+    )

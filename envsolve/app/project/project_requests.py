@@ -7,7 +7,7 @@ from contextlib import suppress
 from pathlib import Path, PurePath
 from typing import NamedTuple
 
-from envsolve.app.packages.conda_requirements import requirements_on
+from envsolve.app.packages.conda_requirements import is_environment_file, requirements_on
 from envsolve.app.packages.lock_frameworks import holding_on, require_wheels_of_dependents
 from envsolve.app.request.hosts import detected_host
 from envsolve.app.request.overrides import CONDA_CUDA
@@ -81,8 +81,14 @@ def require_wheels(project: Project, matrix: Matrix, environ: Mapping[str, str])
 
 
 def _refuse_inputs(project: Project, part: Part) -> None:
-    """Raise UsageError if an output is also a requirements file, which would be lost."""
+    """Raise UsageError if an output is also a requirements file, which would be lost, or cannot hold a conda file."""
     settings = part.settings
+    of_conda = next(filter(is_environment_file, settings.requirement_files), None)
+    python_lock = next((it.file for it in part.outputs if _format(project, part, it) in PYTHON_FORMATS), None)
+    if of_conda is not None and python_lock is not None:
+        message = f"{of_conda} is a conda file, but the Python lock {python_lock} uses package indexes"
+        hint = Hint('make a conda lock: outputs = ["conda-lock.yml"]')
+        refuse_value(project, key_of(part, "outputs"), UsageError("contradictory-options", message, hints=(hint,)))
     files = (*settings.requirement_files, *settings.constraint_files, *settings.build_constraint_files)
     read = {Path(name).resolve() for name in files}
     for output in part.outputs:

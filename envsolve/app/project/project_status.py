@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 
 from packaging.specifiers import SpecifierSet
 
+from envsolve.app.packages.conda_requirements import requirements_of, with_stack
+from envsolve.app.packages.lock_frameworks import with_frameworks
+from envsolve.app.packages.lock_indexes import places, settings_of
 from envsolve.app.project.project_requests import FileRequest, file_requests
 from envsolve.app.project.uv_settings import PartLock, uv_settings
 from envsolve.app.request.targets import Target, targets_of
@@ -14,10 +18,11 @@ from envsolve.app.solve.solving import request_without_secrets
 from envsolve.app.status.lock_satisfies import differences
 from envsolve.app.status.locked_stack import LockedStack
 from envsolve.app.status.status import FileStatus, Verdict, file_status, require_settled, unreadable
-from envsolve.errors import UsageError
+from envsolve.errors import UnsolvableError, UsageError
 from envsolve.matrix.load import Matrix
+from envsolve.model.lock_format import PYTHON_FORMATS
 from envsolve.model.note import Note
-from envsolve.model.request import Packages
+from envsolve.model.request import Packages, Request
 from envsolve.project import Project
 from envsolve.project.reading import PYPROJECT
 from envsolve.resolve.solver import Solver
@@ -36,8 +41,10 @@ def project_status(project: Project, matrix: Matrix, environ: Mapping[str, str])
             known = status_in_project(file, target, matrix, environ)
             stack = known.stack
             if stack is not None:
-                newer, notes = tuple(_newer(stack, target, matrix)), (*known.notes, *target.notes)
-                known = known._replace(newer=newer, notes=notes)
+                newer: tuple[str, ...] = ()
+                with suppress(UnsolvableError):  # locking reports that
+                    newer = tuple(_newer(stack, _with_requirements(file.request, target, stack, environ), matrix))
+                known = known._replace(newer=newer, notes=(*known.notes, *target.notes))
                 locks.append(PartLock(file, target.problem.platform, stack.lock))
             found.append(known)
     return [*found, *_uv_status(project, locks, matrix, environ)]
@@ -77,6 +84,16 @@ def status_in_project(file: FileRequest, target: Target, matrix: Matrix, environ
     is_stale = differing and known.verdict in (Verdict.FITS, Verdict.UNKNOWN, Verdict.NO_FRAMEWORK)
     verdict = Verdict.STALE if is_stale else known.verdict
     return known._replace(verdict=verdict, reasons=(*known.reasons, *differing))
+
+
+def _with_requirements(request: Request, target: Target, stack: LockedStack, environ: Mapping[str, str]) -> Target:
+    """``target`` with the frameworks that are requirements of the project, for the Python of the file."""
+    requirements = requirements_of(request, target.problem.platform, stack.lock.python)
+    if request.format not in PYTHON_FORMATS:
+        return with_stack(target, requirements, (*request.channels, *requirements.channels))
+    if requirements.python is None:
+        return target
+    return with_frameworks(target, requirements.python, places(request, requirements.python, settings_of(environ)))
 
 
 def _newer(stack: LockedStack, target: Target, matrix: Matrix) -> Iterator[str]:

@@ -17,6 +17,8 @@ from envsolve.resolve.reasons import Conflict
 from envsolve.resolve.relax import WayOut, ways_out
 from envsolve.resolve.solver import Solver
 
+OTHER_VERSIONS = ("other-version", "any-release")
+"""The kinds of hints that suggest another version of a framework than the request has."""
 _MOST_WAYS_OUT = 4
 _MOST_NAMED = 3
 _OF_MACHINES = (Kind.DRIVER, Kind.GPU, Kind.GLIBC)

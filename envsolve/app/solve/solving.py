@@ -169,6 +169,7 @@ def stacks_of(
     existing: ExistingVersions | None = None,
 ) -> tuple[tuple[Target, ...], tuple[Solution, ...], tuple[Note, ...]]:
     """The targets of a request, their stacks, and notes on differing releases. Raises the errors of solve_request."""
+    targets: tuple[Target, ...] = ()
     try:
         targets = tuple(map(_with_packages, targets_of(request, matrix, environ)))
         if existing is not None:
@@ -178,7 +179,8 @@ def stacks_of(
             )
         return (targets, *solutions_of(targets, solver))
     except UnsolvableError as error:
-        names = ("cuda", *(it.framework for it in request.frameworks))
+        frameworks = (*request.frameworks, *(it for target in targets for it in target.problem.frameworks))
+        names = ("cuda", *(it.framework for it in frameworks))
         error.matrix_date = max(str(matrix.document(name).get("updated")) for name in names)
         raise
 
@@ -212,6 +214,10 @@ def _refusal(target: Target, solver: Solver, *, several: bool) -> UnsolvableErro
     from envsolve.app.request.refusal import refusal
 
     error = refusal(target.request, target.problem, solver)
+    if target.request.packages.are_named:
+        from envsolve.app.solve.contradictions import without_contradictions
+
+        error.hints = tuple(without_contradictions(error.hints, target))
     if several:
         error.message = f"{target.problem.platform}: {error.message}"
     return error

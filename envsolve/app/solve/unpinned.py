@@ -12,7 +12,13 @@ from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from envsolve.app.packages.conda_needs import may_be_conda
-from envsolve.app.packages.conda_requirements import CondaRequirements, refuse_overrides, requirements_on, with_stack
+from envsolve.app.packages.conda_requirements import (
+    CondaRequirements,
+    refuse_overrides,
+    requirements_on,
+    with_stack,
+    without_wheels,
+)
 from envsolve.app.packages.lock_frameworks import dependent_of
 from envsolve.app.packages.lock_stacks import interpreter_of
 from envsolve.app.packages.requirements import Requirements, for_target, is_unnamed
@@ -21,10 +27,12 @@ from envsolve.app.request.targets import Target
 from envsolve.conda.names import conda_names
 from envsolve.conda.specs import conda_versions
 from envsolve.errors import Hint, UsageError
-from envsolve.frameworks import DEPENDENT_FRAMEWORKS, FRAMEWORK_OF_WHEEL
+from envsolve.frameworks import DEPENDENT_FRAMEWORKS, FRAMEWORK_OF_CONDA, FRAMEWORK_OF_WHEEL
+from envsolve.lockfile.conda_specs import conda_specs
 from envsolve.lockfile.lock import Lock, RequestedSpec
 from envsolve.lockfile.restriction import require_sources
-from envsolve.model.match_spec import parse_match_spec
+from envsolve.model.cuda_packages import CUDA_PACKAGES
+from envsolve.model.match_spec import MatchSpec, parse_match_spec
 from envsolve.model.names import normalized
 from envsolve.model.need import Markers
 from envsolve.model.note import Note
@@ -125,7 +133,7 @@ def beside_stack(target: Target, solution: Solution, lock: Lock | None = None) -
     Dependent frameworks have the version that they have in ``lock``, the one around that stack.
     """
     requirements = requirements_on(target.request.packages, target.problem.platform)
-    listed = (*requirements.conda, *_of_python(requirements, target, solution))
+    listed = (*_of_conda(requirements, solution), *_of_python(requirements, target, solution))
     exact = {} if lock is None else dict(_exact(lock))
     dependent = set(_dependent(requirements))
     known = [(exact.get(name) if (name := _name_of(it.spec)) in dependent else None) for it in listed]
@@ -147,6 +155,16 @@ def _name_of(spec: str) -> str:
     """The name at the start of a requirement for pip or conda."""
     found = re.match(r"[\w.-]+", spec)
     return "" if found is None else normalized(found[0])
+
+
+def _of_conda(requirements: CondaRequirements, solution: Solution) -> Iterator[RequestedSpec]:
+    """The match specs that say more than the stack, which was solved for versions of Python, CUDA and frameworks."""
+    pinned = {_name_of(spec) for spec, _ in conda_specs(solution)}
+    of_stack = pinned & {"python", *CUDA_PACKAGES, *FRAMEWORK_OF_CONDA}
+    for it in without_wheels(requirements.conda, solution):
+        spec = parse_match_spec(it.spec)
+        if spec.name not in of_stack or spec != MatchSpec(spec.name, spec.version):
+            yield it
 
 
 def _of_python(requirements: CondaRequirements, target: Target, solution: Solution) -> Iterator[RequestedSpec]:

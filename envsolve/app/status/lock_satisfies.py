@@ -21,7 +21,7 @@ from envsolve.app.status.locked_stack import Installed, framework_of, packages_i
 from envsolve.boundary.secrets import without_secrets
 from envsolve.conda.names import conda_names
 from envsolve.conda.specs import specifier_of
-from envsolve.frameworks import FRAMEWORK_OF_WHEEL
+from envsolve.frameworks import FRAMEWORK_OF_CONDA, FRAMEWORK_OF_WHEEL
 from envsolve.lockfile.lock import Lock, Made, RequestedSpec
 from envsolve.lockfile.options import AROUND, CONSTRAINTS, OVERRIDES
 from envsolve.model.host import Platform
@@ -186,6 +186,9 @@ def _of_conda(entries: Iterable[RequestedSpec], installed: Iterable[Installed]) 
     for it in entries:
         spec = parse_match_spec(it.spec)
         found = tuple(package for package in installed if package.build is not None and package.name == spec.name)
+        of_framework = FRAMEWORK_OF_CONDA.get(spec.name)
+        if not found and of_framework is not None:  # a wheel
+            found = tuple(package for package in installed if framework_of(package) == of_framework)
         versions, build = specifier_of(spec.version), spec.build or "*"
         fits = any(_admits(versions, package.version) and fnmatchcase(package.build or "*", build) for package in found)
         yield _Wanted(it.spec, spec.name, "", found, fits or spec.name.startswith("__"))
