@@ -232,7 +232,7 @@ def _failed(answer: Answer, first: Finding) -> str:
 
 
 def _measured(outcome: Outcome) -> dict[str, object]:
-    return {key: value for key, value in (outcome.result or {}).items() if key not in {"framework", "error", "remarks"}}
+    return {key: value for key, value in (outcome.result or {}).items() if key not in {"error", "remarks"}}
 
 
 def _tail(outcome: Outcome) -> tuple[str, ...]:
