@@ -18,8 +18,8 @@ from envsolve.diagnose.environment import EnvironmentReport, FoundEnvironment, e
 from envsolve.diagnose.environment.remedies import named
 from envsolve.diagnose.environment.scene import Scene
 from envsolve.diagnose.environment.shells import shell_of
-from envsolve.diagnose.machine import Limits, MachineReport, Surroundings, examine_machine, nearest_the_cause
-from envsolve.diagnose.machine.inventory import VARIABLES
+from envsolve.diagnose.machine import Limits, MachineReport, Survey, examine_machine, nearest_the_cause
+from envsolve.diagnose.machine.examination import VARIABLES
 from envsolve.diagnose.plain_text import printable
 from envsolve.findings.catalogue import make_finding
 from envsolve.frameworks import frameworks_among
@@ -114,8 +114,8 @@ def diagnose(request: DoctorRequest, environ: Mapping[str, str]) -> Diagnosed:
     try:
         request.progress.show("the machine")
         host = _host(matrix, environ)
-        surroundings = Surroundings(Machine(host.platform, environ), host, limits=Limits(seconds=WALK_SECONDS))
-        machine = examine_machine(surroundings, matrix)
+        limits = Limits(seconds=WALK_SECONDS)
+        machine = examine_machine(Survey(Machine(host.platform, environ), host, matrix, limits=limits))
         request.progress.show("querying the environment's Python")
         found, environment, activation = _environment(request, environ, host, matrix)
     finally:

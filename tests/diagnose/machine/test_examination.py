@@ -19,7 +19,6 @@ from envsolve.errors import MatrixError
 from envsolve.matrix import Matrix
 from envsolve.model.finding import Finding, Severity
 from tests.diagnose.machine.recorded import (
-    MATRIX,
     MULTIARCH,
     TOOLKIT,
     WORKING,
@@ -27,7 +26,7 @@ from tests.diagnose.machine.recorded import (
     Content,
     examined,
     library,
-    surroundings,
+    survey_of,
 )
 
 
@@ -53,7 +52,7 @@ def test_no_check_takes_others_down(tmp_path: Path, monkeypatch: pytest.MonkeyPa
 
     checks = (Check("the network disk", stale_file), Check("a broken check", broken), Check("a sound one", sound))
     monkeypatch.setattr(examination, "CHECKS", checks)
-    first, second = examine_machine(surroundings(tmp_path, Case()), MATRIX).findings
+    first, second = examine_machine(survey_of(tmp_path, Case())).findings
     assert first.id == "sound"
     assert (second.id, second.severity) == ("check-not-made", Severity.INFO)
     assert "the network disk could not be looked at: [Errno 116] Stale file handle: '/nfs/lib'" in second.evidence
@@ -61,8 +60,10 @@ def test_no_check_takes_others_down(tmp_path: Path, monkeypatch: pytest.MonkeyPa
 
 
 def test_a_matrix_that_cannot_be_read_is_no_finding(tmp_path: Path) -> None:
+    survey = survey_of(tmp_path, Case())
+    survey.matrix = Matrix(tmp_path / "nowhere")
     with pytest.raises(MatrixError):
-        examine_machine(surroundings(tmp_path, Case()), Matrix(tmp_path / "nowhere"))
+        examine_machine(survey)
 
 
 def test_every_check_has_a_subject_of_its_own() -> None:
