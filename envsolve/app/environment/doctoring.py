@@ -15,7 +15,6 @@ from envsolve.app.environment.validating import Progress
 from envsolve.app.status.results import Diagnosis
 from envsolve.boundary.secrets import masked
 from envsolve.diagnose.environment import EnvironmentReport, FoundEnvironment, examine_environment, find_environment
-from envsolve.diagnose.environment.remedies import named
 from envsolve.diagnose.environment.scene import Scene
 from envsolve.diagnose.environment.shells import shell_of
 from envsolve.diagnose.machine import Limits, MachineReport, Survey, examine_machine, nearest_the_cause
@@ -198,7 +197,7 @@ def _looked(
     host: Host,
 ) -> Looked:
     shell = shell_of(environ, windows=host.platform.is_windows)
-    place = named(found.inventory)
+    place = found.inventory.option
     proof = shell.joined(["envsolve", "validate", *place]) if found.runs else None
     plan = shell.joined(["envsolve", "doctor", *place, "--fix-plan"])
     values = inventory["variables"]
