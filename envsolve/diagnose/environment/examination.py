@@ -8,8 +8,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from pathlib import Path
-from typing import NamedTuple
 
 from envsolve.binary.unreadable import UnreadableLibraryError
 from envsolve.diagnose.environment import malformed_files
@@ -41,13 +39,10 @@ from envsolve.diagnose.environment.commands import bound
 from envsolve.diagnose.environment.metadata import Package
 from envsolve.diagnose.environment.scene import Scene
 from envsolve.diagnose.plain_text import printable, printable_inventory
+from envsolve.diagnose.report import Report, found_by
 from envsolve.findings.catalogue import make_finding
-from envsolve.host.machine import this_platform
-from envsolve.matrix import Matrix
-from envsolve.model.finding import Finding, Severity
-from envsolve.model.host import Host, Platform
+from envsolve.model.finding import Finding, worst_first
 from envsolve.resolve.closure.bounds import cuda_major_of
-from envsolve.validation.inventory import Inventory
 from envsolve.validation.report import Library, StaticReport
 
 CHECKS: tuple[tuple[str, Callable[[Scene], Iterable[Finding]]], ...] = (
@@ -99,41 +94,11 @@ what pathlib raises for circular links before Python 3.13, and RecursionError is
 """
 
 
-class EnvironmentReport(NamedTuple):
-    """The findings, the most severe first, and the environment as data (see :mod:`.listing`)."""
+def examine_environment(scene: Scene) -> Report:
+    """Examine an environment on a machine; files are read, and nothing is run or written.
 
-    findings: tuple[Finding, ...]
-    inventory: Mapping[str, object]
-    scene: Scene
-    checks: tuple[tuple[str, tuple[str, ...]], ...] = ()
-    """The subjects of the checks, each with the ids of its findings."""
-
-
-def examine_environment(
-    inventory: Inventory,
-    host: Host,
-    environ: Mapping[str, str],
-    platform: Platform | None = None,
-    matrix: Matrix | None = None,
-    *,
-    shell: Mapping[str, str] | None = None,
-    directory: Path | None = None,
-) -> EnvironmentReport:
-    """Examine an environment on the machine ``host``; files are read, and nothing is run or written.
-
-    ``environ`` are the variables of the environment's programs, ``shell`` those of the user's shell if they differ.
-    ``platform`` defaults to this machine's, ``matrix`` to the shipped one and ``directory`` to the current one. Raises
-    MatrixError for a matrix that does not load.
+    Raises MatrixError for a matrix that does not load.
     """
-    scene = Scene(
-        inventory,
-        host,
-        environ,
-        platform or this_platform(),
-        matrix or Matrix(),
-        environ if shell is None else shell,
-        directory or Path.cwd(),
-    )
     found = [(what, list(_looked_at(what, check, scene))) for what, check in CHECKS]
     findings = [finding for _, of_check in found for finding in of_check]
     try:
@@ -141,9 +106,7 @@ def examine_environment(
     except _FAILURES as error:
         listing = {}
         findings.append(_not_looked_at("the list of packages", error))
-    ordered = sorted(dict.fromkeys(map(printable, findings)), key=lambda it: list(Severity).index(it.severity))
-    checks = tuple((what, tuple(it.id for it in of_check)) for what, of_check in found)
-    return EnvironmentReport(tuple(ordered), listing, scene, checks)
+    return Report(worst_first(dict.fromkeys(map(printable, findings))), listing, found_by(found))
 
 
 def _looked_at(what: str, check: Callable[[Scene], Iterable[Finding]], scene: Scene) -> Iterator[Finding]:
@@ -169,9 +132,8 @@ _OF_LIBRARIES = (
 def examine_libraries(scene: Scene) -> StaticReport:
     """The checks of libraries, which a validation makes too: files are read, and the loader is simulated."""
     findings = dict.fromkeys(finding for check in _OF_LIBRARIES for finding in check(scene))
-    ordered = sorted(findings, key=lambda it: list(Severity).index(it.severity))
     found = (scene.files.located(name, path) for paths in scene.loads.found.values() for name, path in paths.items())
-    return StaticReport(tuple(ordered), tuple(dict.fromkeys(found)), scene.loads.shadowed)
+    return StaticReport(worst_first(findings), tuple(dict.fromkeys(found)), scene.loads.shadowed)
 
 
 _LOCAL = re.compile(r"\+cu(\d+)(\d)\b")

@@ -29,7 +29,7 @@ from envsolve.matrix.library_names import LibraryNames
 from envsolve.model.build_facts import BuildFacts
 from envsolve.model.capability import ComputeCapability, DeviceCode
 from envsolve.model.finding import Finding
-from envsolve.model.host import GpuStatus, Host, Platform
+from envsolve.model.host import GpuStatus, Host
 from envsolve.resolve.closure.unknown_builds import is_unknown
 from envsolve.validation.installed import Files
 from envsolve.validation.inventory import Inventory
@@ -43,9 +43,10 @@ _SHOWN = 12
 class Scene:
     """An environment and its machine.
 
-    ``shell`` are the variables of the user's shell, ``environ`` those of the environment's programs, ``directory`` is
-    the current one. ``frameworks`` are the names of those to examine, None for all. ``for_gpu`` says whether libraries
-    that only a GPU needs are required; None means: if there is a GPU or the environment is made for one.
+    ``environ`` are the variables of the environment's programs, ``shell`` those of the user's shell if they differ;
+    ``directory`` defaults to the current one. ``frameworks`` are the names of those to examine, None for all.
+    ``for_gpu`` says whether libraries that only a GPU needs are required; None means: if there is a GPU or the
+    environment is made for one.
     """
 
     def __init__(
@@ -53,21 +54,20 @@ class Scene:
         inventory: Inventory,
         host: Host,
         environ: Mapping[str, str],
-        platform: Platform,
         matrix: Matrix,
-        shell: Mapping[str, str],
-        directory: Path,
         *,
+        shell: Mapping[str, str] | None = None,
+        directory: Path | None = None,
         frameworks: Collection[str] | None = None,
         for_gpu: bool | None = None,
     ) -> None:
         self.inventory = inventory
         self.host = host
         self.environ = environ
-        self.platform = platform
+        self.platform = host.platform
         self.matrix = matrix
-        self.shell = shell
-        self.directory = directory
+        self.shell = environ if shell is None else shell
+        self.directory = directory or Path.cwd()
         self._frameworks = frameworks
         self._for_gpu = for_gpu
         self.packages = Packages(inventory.search_path)

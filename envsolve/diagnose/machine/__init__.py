@@ -3,9 +3,9 @@
 ``nearest_the_cause`` removes findings that another one explains, also among those of a validation.
 """
 
-from envsolve.diagnose.machine.examination import MachineReport, examine_machine
+from envsolve.diagnose.machine.examination import examine_machine
 from envsolve.diagnose.machine.files import Limits
 from envsolve.diagnose.machine.nearest import nearest_the_cause
 from envsolve.diagnose.machine.survey import Survey
 
-__all__ = ["Limits", "MachineReport", "Survey", "examine_machine", "nearest_the_cause"]
+__all__ = ["Limits", "Survey", "examine_machine", "nearest_the_cause"]

@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from envsolve.binary.loader_cache import FLAGS
-from envsolve.diagnose.machine import Limits, MachineReport, Survey, examine_machine
+from envsolve.diagnose.machine import Limits, Survey, examine_machine
+from envsolve.diagnose.report import Report
 from envsolve.host.detection import detect
 from envsolve.host.files import is_open_to_us
 from envsolve.host.machine import Machine
@@ -199,7 +200,7 @@ def detected(root: Path, case: Case) -> Host:
     return host._replace(**case.changes)  # type: ignore[arg-type]  # fields of the host by name
 
 
-def examined(root: Path, case: Case) -> MachineReport:
+def examined(root: Path, case: Case) -> Report:
     """The report on the machine of ``case``."""
     return examine_machine(survey_of(root, case))
 
