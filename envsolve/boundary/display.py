@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 
 from envsolve.boundary.secrets import without_secrets
 
@@ -59,3 +60,10 @@ def size_text(size: float) -> str:
             break
         size, unit = size / 1000, larger
     return f"{size:.0f} {unit}" if unit == "bytes" else f"{size:.1f} {unit}"
+
+
+def listed(names: Iterable[str], most: int = 3) -> str:
+    """``a, b, c and 4 more``; each name once."""
+    found = list(dict.fromkeys(names))
+    more = f" and {len(found) - most} more" if len(found) > most else ""
+    return ", ".join(found[:most]) + more

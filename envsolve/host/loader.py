@@ -44,6 +44,11 @@ UNUSUAL_DIRECTORIES = (
 )
 
 
+def library_entries(value: str | None) -> list[str]:
+    """The entries of LD_LIBRARY_PATH, including empty ones; none if it is not set (ld.so(8): colons or semicolons)."""
+    return re.split("[:;]", value) if value else []
+
+
 def nvml_candidates(machine: Machine) -> tuple[str, ...]:
     """Names to load NVML by, in order."""
     if machine.platform.is_windows:
@@ -95,7 +100,7 @@ def missing(names: Sequence[str], environ: Mapping[str, str]) -> SourceFailure |
     """
     if exists(Path("/proc/driver/nvidia")):
         return None
-    entries = [entry for entry in _library_path(environ) if entry.startswith(("/", "$"))]
+    entries = [entry for entry in library_entries(environ.get(LIBRARY_PATH)) if entry.startswith(("/", "$"))]
     directories = (*entries, *_SYSTEM_DIRECTORIES, f"{sys.prefix}/lib", f"{sys.base_prefix}/lib")
     cache = _loader_cache()
     for name in names:
@@ -128,7 +133,7 @@ def load_problem(name: str, text: str) -> SourceFailure:
 def without_relative_entries(environ: Mapping[str, str]) -> dict[str, str]:
     """``environ`` with only absolute directories in the library path (an empty entry is the current directory)."""
     cleaned = dict(environ)
-    entries = [entry for entry in _library_path(environ) if entry.startswith("/")]
+    entries = [entry for entry in library_entries(environ.get(LIBRARY_PATH)) if entry.startswith("/")]
     if entries:
         cleaned[LIBRARY_PATH] = ":".join(entries)
     else:
@@ -138,7 +143,7 @@ def without_relative_entries(environ: Mapping[str, str]) -> dict[str, str]:
 
 def find_in_current_directory(names: Iterable[str], environ: Mapping[str, str]) -> str | None:
     """The library that a relative or empty entry of the library path leads to. It is not loaded."""
-    relative = [entry for entry in _library_path(environ) if not entry.startswith("/")]
+    relative = [entry for entry in library_entries(environ.get(LIBRARY_PATH)) if not entry.startswith("/")]
     plain = (name for name in names if "/" not in name and "\\" not in name)
     return next((name for name in plain for entry in relative if exists(Path(entry) / name)), None)
 
@@ -156,11 +161,6 @@ def _existing(root: Path, directories: Iterable[str], soname: str) -> Iterator[s
 def _system32(machine: Machine, file_name: str) -> str:
     windows = machine.environ.get("SystemRoot") or machine.environ.get("WINDIR") or r"C:\Windows"
     return rf"{windows}\System32\{file_name}"
-
-
-def _library_path(environ: Mapping[str, str]) -> list[str]:
-    value = environ.get(LIBRARY_PATH)
-    return re.split("[:;]", value) if value else []
 
 
 def _worse(first: SourceFailure, second: SourceFailure) -> SourceFailure:

@@ -17,8 +17,6 @@ PciTable = Callable[[str], "tuple[str, ComputeCapability] | None"]
 """Maps four lower-case hex digits of a device id to product name and compute capability; the caller passes the table.
 """
 
-DEVICES = "sys/bus/pci/devices"
-"""The kernel's directory of the devices on the bus, below the root."""
 NVIDIA_VENDOR = "0x10de"
 DISPLAY_CLASS = "0x03"
 """VGA (0x0300) and 3D (0x0302) controllers; the card's audio and USB functions have other classes."""
@@ -44,13 +42,9 @@ class PciProbe(NamedTuple):
 
     def read(self) -> Reading | None:
         """Return the NVIDIA GPUs on the bus, with a problem if one is not bound to NVIDIA's driver."""
-        directory = self.root / DEVICES
-        addresses = names_in(directory)
-        if addresses is None:
+        devices = gpus_on_bus(self.root)
+        if devices is None:
             return None
-        devices = tuple(
-            nvidia_gpus(addresses, lambda it: read_text(directory / it), lambda it: link_name(directory / it))
-        )
         gpus = grouped(gpu_of_device(device.device, self.table) for device in devices)
         return Reading(self.name, gpus=gpus, problem=_binding_problem(devices))
 
@@ -61,20 +55,20 @@ def gpu_of_device(device: str, table: PciTable | None) -> Gpu:
     return Gpu(*known) if known is not None else Gpu(f"NVIDIA device 10de:{device}", None)
 
 
-def nvidia_gpus(
-    addresses: Iterable[str], text: Callable[[str], str | None], link: Callable[[str], str | None]
-) -> Iterator[PciDevice]:
-    """NVIDIA's display controllers among the devices at ``addresses``.
+def gpus_on_bus(root: Path) -> tuple[PciDevice, ...] | None:
+    """NVIDIA's display controllers; None if there is no bus, as on Windows, WSL and in some containers."""
+    directory = root / "sys/bus/pci/devices"
+    addresses = names_in(directory)
+    return None if addresses is None else tuple(_nvidia_gpus(directory, addresses))
 
-    ``text`` reads a file below :data:`DEVICES`, ``link`` returns the last part of the target of a link there.
-    """
+
+def _nvidia_gpus(directory: Path, addresses: Iterable[str]) -> Iterator[PciDevice]:
     for address in addresses:
-        if text(f"{address}/vendor") != NVIDIA_VENDOR:
-            continue
-        if not (text(f"{address}/class") or "").startswith(DISPLAY_CLASS):
-            continue
-        device = (text(f"{address}/device") or "").removeprefix("0x").lower()
-        yield PciDevice(address, device, link(f"{address}/driver"))
+        place = directory / address
+        kind = read_text(place / "class") or ""
+        if read_text(place / "vendor") == NVIDIA_VENDOR and kind.startswith(DISPLAY_CLASS):
+            device = (read_text(place / "device") or "").removeprefix("0x").lower()
+            yield PciDevice(address, device, link_name(place / "driver"))
 
 
 def _binding_problem(devices: Iterable[PciDevice]) -> SourceFailure | None:

@@ -97,6 +97,11 @@ class DeviceCode(NamedTuple):
     sass: tuple[CodeTarget, ...]
     ptx: tuple[CodeTarget, ...] = ()
 
+    def __str__(self) -> str:
+        sass = ", ".join(map(str, self.sass))
+        ptx = "PTX for " + ", ".join(map(str, self.ptx)) if self.ptx else ""
+        return " and ".join(part for part in (sass, ptx) if part)
+
     def machine_code_for(self, gpu: ComputeCapability) -> CodeTarget | None:
         """The newest SASS target that runs on ``gpu``."""
         return max((target for target in self.sass if target.runs_as_machine_code(gpu)), default=None)

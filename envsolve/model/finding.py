@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from enum import StrEnum
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -19,6 +19,11 @@ class Severity(StrEnum):
     """It works, but something next to it is likely to break or to mislead."""
     INFO = "info"
     """Worth knowing; no action needed."""
+
+    @property
+    def rank(self) -> int:
+        """Its place from the most severe on."""
+        return list(Severity).index(self)
 
 
 class Confidence(StrEnum):
@@ -132,3 +137,14 @@ class Finding(NamedTuple):
         if self.sources:
             found["sources"] = list(self.sources)
         return found
+
+
+def worst_first(findings: Iterable[Finding]) -> tuple[Finding, ...]:
+    """The findings, the most severe first, and otherwise in their order."""
+    return tuple(sorted(findings, key=lambda it: it.severity.rank))
+
+
+def merged(first: Finding, again: Finding) -> Finding:
+    """One finding from two about the same: the words of the more severe one, or else of the first; all evidence."""
+    worse = min((first, again), key=lambda it: it.severity.rank)
+    return worse._replace(evidence=tuple(dict.fromkeys((*first.evidence, *again.evidence))))

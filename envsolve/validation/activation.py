@@ -8,6 +8,7 @@ applied.
 from __future__ import annotations
 
 import os
+import shlex
 import sys
 from collections.abc import Mapping
 from pathlib import Path
@@ -17,10 +18,9 @@ from envsolve.boundary.answers import Answer, ProgramRunner
 from envsolve.boundary.files import FileError, json_value, read_bytes
 from envsolve.boundary.programs import find_program, is_variable
 from envsolve.findings.catalogue import make_finding
-from envsolve.model.finding import Finding
+from envsolve.model.finding import Finding, Severity
 from envsolve.model.note import Note
 from envsolve.validation.inventory import Inventory
-from envsolve.validation.malformed import malformed
 
 IS_WINDOWS = os.name == "nt"
 SCRIPTS = "etc/conda/activate.d"
@@ -155,3 +155,22 @@ def _failed(script: Path, how: str, tail: str = "") -> Finding:
     lines = [line.strip()[:_LONGEST_LINE] for line in tail.splitlines() if line.strip()]
     evidence = (str(script), *lines[-_LINES:])
     return make_finding("activation-failed", evidence, about="activation", path=script, reason=how)
+
+
+def malformed(path: Path, reason: str, of: str = "", *, directory: Path | None = None) -> Finding:
+    """The finding that the file at ``path`` is malformed.
+
+    ``reason`` is a sentence without its full stop. ``of`` selects the fix: ``conda-state``, ``conda-package``,
+    ``conda-history`` or ``venv``. ``directory`` has to be removed instead of the file, if given.
+    """
+    return make_finding(
+        "file-malformed",
+        [str(path)],
+        about=path.name,
+        severity=Severity.ERROR if of == "conda-state" else None,
+        path=path,
+        reason=reason,
+        of=of,
+        directory=directory,
+        path_typed=shlex.quote(str(path)),
+    )

@@ -14,15 +14,7 @@ from typing import NamedTuple
 from envsolve.findings.catalogue import make_finding, shipped
 from envsolve.model.finding import Finding
 from envsolve.validation.child import Outcome
-from envsolve.validation.driver_report import (
-    RESULTS,
-    Device,
-    DriverReport,
-    Failure,
-    evidence_of,
-    failed_call,
-    report_of,
-)
+from envsolve.validation.driver_report import RESULTS, Device, DriverReport, Failure, Load, evidence_of, report_of
 from envsolve.validation.places import Place, facts_of
 
 NO_DEVICE = 100
@@ -94,9 +86,9 @@ def _ended_early(outcome: Outcome) -> _Trouble:
 
 def _reported(report: DriverReport) -> _Trouble | None:
     if report.load:
-        missing = all(_is_missing(str(it["name"]), str(it["text"]), it["windows"]) for it in report.load)
+        missing = all(map(_is_missing, report.load))
         identifier = "driver-library-missing" if missing else "driver-library-unusable"
-        return _Trouble(identifier, f"The loader says: {report.load[0]['text']}.")
+        return _Trouble(identifier, f"The loader says: {report.load[0].text}.")
     if report.failure is not None:
         return _failed_call(report.failure, report, "")
     if not report.devices:
@@ -109,32 +101,31 @@ def _reported(report: DriverReport) -> _Trouble | None:
     return None
 
 
-def _is_missing(name: str, text: str, windows: int | None) -> bool:
+def _is_missing(load: Load) -> bool:
     """Whether the loader found no file.
 
     If a file was found but a dependency is missing, that is named first instead.
     """
-    if windows is not None:
-        return windows == MODULE_NOT_FOUND
-    return name in text.partition(": ")[0] and re.search(r"no such file|not found", text, re.IGNORECASE) is not None
+    if load.windows is not None:
+        return load.windows == MODULE_NOT_FOUND
+    missing = re.search(r"no such file|not found", load.text, re.IGNORECASE)
+    return load.name in load.text.partition(": ")[0] and missing is not None
 
 
 def _failed_device(device: Device, report: DriverReport) -> _Trouble:
     assert device.kernel is not None
     if device.kernel.failure is not None:
         return _failed_call(device.kernel.failure, report, f" on {device}")
-    assert device.kernel.mismatch is not None
-    mismatch = device.kernel.mismatch
-    if mismatch.untouched:
+    if device.kernel.untouched:
         return _Trouble("kernel-did-not-run", f"The output was untouched on {device}.")
-    return _Trouble("wrong-results", f"On {device}: {mismatch}.")
+    return _Trouble("wrong-results", f"On {device}: {device.kernel.difference}.")
 
 
 def _failed_call(failure: Failure, report: DriverReport, where: str) -> _Trouble:
     if failure.code is None:
-        return _Trouble("driver-library-unusable", f"{failed_call(failure, None)}.")
+        return _Trouble("driver-library-unusable", f"{failure.described()}.")
     error = shipped().of_number(failure.code)
-    text = f"{failed_call(failure, None if error.number is None else error.error)}{where}"
+    text = f"{failure.described(None if error.number is None else error.error)}{where}"
     return _no_device(report, f"{text}.") if failure.code == NO_DEVICE else _Trouble(error.id, f"{text}.", (text,))
 
 

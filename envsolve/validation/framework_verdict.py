@@ -9,11 +9,12 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Literal, NamedTuple
 
+from msgspec import Struct, convert, field
+
 from envsolve.findings.catalogue import make_finding
 from envsolve.frameworks import AnyFramework, Framework
 from envsolve.model.finding import Finding, Severity
 from envsolve.validation.child import Ending, Outcome
-from envsolve.validation.framework_answer import Answer, Burn, Operation, Raised, answer_of
 from envsolve.validation.places import Place, facts_of
 from envsolve.validation.report import ProbeReport, Status
 
@@ -26,6 +27,72 @@ LINES_OF_TAIL = 5
 LONGEST_LINE = 400
 TF32_ERRORS = (1e-4, 5e-3)
 """Errors between these are those of TF32, which has ten bits after the first."""
+
+
+class Raised(Struct, frozen=True):
+    """An exception of the framework."""
+
+    kind: str = field(default="", name="type")
+    text: str = ""
+
+    def __str__(self) -> str:
+        text = self.text.strip()
+        return f"{self.kind}: {text}" if text else self.kind
+
+
+class Operation(Struct, frozen=True):
+    """One operation.
+
+    ``ok`` is None if the framework does not have the operation, and ``unsupported`` says why. ``max_error`` is relative
+    to the largest number of the reference; None if a number was NaN or the operation did not finish. ``wrong`` of
+    ``numbers`` differ by more than ``tolerance``.
+    """
+
+    name: str
+    ok: bool | None
+    on_device: bool
+    max_error: float | None
+    tolerance: float
+    wrong: int = 0
+    numbers: int = 0
+    raised: Raised | None = field(default=None, name="error")
+    unsupported: str | None = None
+    learns: bool | None = None
+    losses: tuple[str, ...] = ()
+    proves: str | None = None
+
+
+class Burn(Struct, frozen=True):
+    """A product of large matrices, repeated."""
+
+    ok: bool
+    products: int
+    seconds: float
+    wrong: int
+    raised: Raised | None = field(default=None, name="error")
+
+
+class Answer(Struct, frozen=True):
+    """The facts about a framework. ``stage`` is where the probe ended, if it did not reach the operations."""
+
+    version: str | None = None
+    cpu_build: bool = False
+    device: str | None = None
+    operations: tuple[Operation, ...] = ()
+    burn: Burn | None = None
+    stage: str | None = None
+    raised: Raised | None = field(default=None, name="error")
+    unsupported: str | None = None
+    remarks: tuple[str, ...] = ()
+
+
+def answer_of(outcome: Outcome) -> Answer:
+    """The result of the probe (inside/operations.py), or its notes if it ended early.
+
+    Raises ValueError if it is invalid.
+    """
+    noted = {key: value for note in outcome.notes for key, value in note.items()}
+    return convert(outcome.result or {**noted, "operations": outcome.all_noted("operation")}, Answer)
 
 
 class _Found(NamedTuple):
@@ -232,7 +299,7 @@ def _failed(answer: Answer, first: Finding) -> str:
 
 
 def _measured(outcome: Outcome) -> dict[str, object]:
-    return {key: value for key, value in (outcome.result or {}).items() if key not in {"framework", "error", "remarks"}}
+    return {key: value for key, value in (outcome.result or {}).items() if key not in {"error", "remarks"}}
 
 
 def _tail(outcome: Outcome) -> tuple[str, ...]:

@@ -41,6 +41,11 @@ class Inventory(NamedTuple):
     owns_prefix: bool
     takes_usual_wheels: bool = True
 
+    @property
+    def option(self) -> tuple[str, str]:
+        """The option that names this environment for envsolve's commands."""
+        return ("--prefix", str(self.prefix)) if self.owns_prefix else ("--python", str(self.executable))
+
     def distribution(self, *names: str) -> Distribution | None:
         """The first installed distribution among ``names``, which are normalized."""
         return next((it for name in names for it in self.distributions if it.name == name), None)

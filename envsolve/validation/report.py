@@ -8,7 +8,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
 
-from envsolve.model.finding import Finding, Severity
+from envsolve.model.finding import Finding, Severity, merged, worst_first
 from envsolve.model.note import Note
 
 if TYPE_CHECKING:
@@ -120,20 +120,14 @@ class Report(NamedTuple):
             for finding in probe.findings:
                 again = (finding.id, finding.about) if finding.about is not None else None
                 if again in known:
-                    found[again] = _merged(known[again], finding)
+                    found[again] = merged(known[again], finding)
                 else:
                     found[finding if again in found or again is None else again] = finding
-        return tuple(sorted(found.values(), key=lambda it: list(Severity).index(it.severity)))
-
-
-def _merged(first: Finding, again: Finding) -> Finding:
-    """One finding from two equal ones: the words of the more severe one, or else the first; all evidence."""
-    worse = min((first, again), key=lambda it: list(Severity).index(it.severity))
-    return worse._replace(evidence=tuple(dict.fromkeys((*first.evidence, *again.evidence))))
+        return worst_first(found.values())
 
 
 def concluded(name: str, seconds: float, detail: str, findings: tuple[Finding, ...] = ()) -> ProbeReport:
     """The report of a probe that fails if it has an error as a finding, and passes otherwise."""
-    ordered = tuple(sorted(findings, key=lambda it: list(Severity).index(it.severity)))
+    ordered = worst_first(findings)
     failed = any(it.severity is Severity.ERROR for it in ordered)
     return ProbeReport(name, Status.FAIL if failed else Status.PASS, seconds, detail, ordered)

@@ -11,7 +11,7 @@ from envsolve.host.detection import detect
 from envsolve.host.device_nodes import DeviceNodesProbe
 from envsolve.host.jetson import l4t_release
 from envsolve.host.kernel_module import ProcGpusProbe, ProcVersionProbe, SysModuleProbe
-from envsolve.host.pci import PciProbe
+from envsolve.host.pci import PciDevice, PciProbe, gpus_on_bus
 from envsolve.host.trouble import Trouble
 from envsolve.host.wsl import is_wsl, shadowing_library
 from envsolve.model.capability import ComputeCapability
@@ -85,6 +85,10 @@ def test_the_bus_lists_display_controllers_of_nvidia_only(tree: Path) -> None:
             **pci_gpu("2684", "nvidia", "0000:02:00.0", **{"class": "0x030200"}),
             **pci_gpu("744c", "amdgpu", "0000:03:00.0", vendor="0x1002"),
         },
+    )
+    assert gpus_on_bus(tree) == (
+        PciDevice("0000:01:00.0", "1b06", "nvidia"),
+        PciDevice("0000:02:00.0", "2684", "nvidia"),
     )
     reading = PciProbe(tree, PCI_TABLE.get).read()
     assert reading is not None

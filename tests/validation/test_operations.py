@@ -56,7 +56,7 @@ def run(tmp_path: Path) -> Run:
     def run(load: Callable[[str], Framework], device: str = "cpu", burn: float = 0) -> dict[str, Any]:
         job: dict[str, object] = {"device": device, "index": 2, "burn": burn}
         channel = Channel(str(tmp_path / "lines"))
-        result = operations.run(job, channel, "sound", load)
+        result = operations.run(job, channel, load)
         channel._file.close()
         written: dict[str, Any] = json.loads(json.dumps(result, allow_nan=False))
         return written

@@ -22,7 +22,7 @@ from envsolve.app.packages.stack_wheels import notes_of
 from envsolve.app.request.targets import target_of
 from envsolve.app.request.virtual_packages import virtual_packages
 from envsolve.boundary.secrets import without_secrets
-from envsolve.diagnose.environment import examine_environment, find_environment
+from envsolve.diagnose.environment import Scene, examine_environment, find_environment
 from envsolve.diagnose.environment.conda_meta import CondaMeta
 from envsolve.diagnose.environment.metadata import Package, Packages
 from envsolve.errors import Hint, UnsolvableError, UsageError
@@ -128,9 +128,7 @@ def _problems(
     capture_request.progress.show(f"activating {found.inventory.prefix}")
     activation = activated(environ, found.inventory)
     capture_request.progress.show("the environment")
-    report = examine_environment(
-        found.inventory, host, activation.environ, platform=host.platform, matrix=matrix, shell=environ
-    )
+    report = examine_environment(Scene(found.inventory, host, activation.environ, matrix, shell=environ))
     findings: Sequence[Finding] = (*found.findings, *activation.findings, *report.findings)
     problems = [it.title for it in findings if it.severity is Severity.ERROR]
     if capture_request.validate and found.runs:

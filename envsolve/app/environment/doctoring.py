@@ -14,13 +14,12 @@ from envsolve.app.environment.lock_of_environment import differs_from_lock
 from envsolve.app.environment.validating import Progress
 from envsolve.app.status.results import Diagnosis
 from envsolve.boundary.secrets import masked
-from envsolve.diagnose.environment import EnvironmentReport, FoundEnvironment, examine_environment, find_environment
-from envsolve.diagnose.environment.remedies import named
-from envsolve.diagnose.environment.scene import Scene
+from envsolve.diagnose.environment import FoundEnvironment, Scene, examine_environment, find_environment
 from envsolve.diagnose.environment.shells import shell_of
-from envsolve.diagnose.machine import Limits, MachineReport, Surroundings, examine_machine, nearest_the_cause
-from envsolve.diagnose.machine.inventory import VARIABLES
+from envsolve.diagnose.machine import Limits, Survey, examine_machine, nearest_the_cause
+from envsolve.diagnose.machine.examination import VARIABLES
 from envsolve.diagnose.plain_text import printable
+from envsolve.diagnose.report import Report
 from envsolve.findings.catalogue import make_finding
 from envsolve.frameworks import frameworks_among
 from envsolve.host.machine import TIMEOUT_VARIABLE, Machine
@@ -31,7 +30,7 @@ from envsolve.model.lock_format import PROJECT_LOCKS
 from envsolve.model.note import Note
 from envsolve.model.request import NamedHost, Request
 from envsolve.model.versions import DriverVersion
-from envsolve.validation.activation import Activation, activated
+from envsolve.validation.activation import activated
 from envsolve.validation.child import Children
 
 PROBE_SECONDS = "2"
@@ -114,10 +113,16 @@ def diagnose(request: DoctorRequest, environ: Mapping[str, str]) -> Diagnosed:
     try:
         request.progress.show("the machine")
         host = _host(matrix, environ)
-        surroundings = Surroundings(Machine(host.platform, environ), host, limits=Limits(seconds=WALK_SECONDS))
-        machine = examine_machine(surroundings, matrix)
+        limits = Limits(seconds=WALK_SECONDS)
+        machine = examine_machine(Survey(Machine(host.platform, environ), host, matrix, limits=limits))
         request.progress.show("querying the environment's Python")
-        found, environment, activation = _environment(request, environ, host, matrix)
+        with Children() as children:
+            found = find_environment(request.prefix, request.python, environ, children, timeout=INVENTORY_SECONDS)
+        request.progress.show(f"activating {found.inventory.prefix}")
+        activation = activated(environ, found.inventory)
+        request.progress.show("the environment")
+        scene = Scene(found.inventory, host, activation.environ, matrix, shell=environ)
+        environment = examine_environment(scene)
     finally:
         request.progress.clear()
     of_locks = () if request.prefix or request.python else tuple(map(printable, _locks_here(host, matrix, environ)))
@@ -133,7 +138,7 @@ def diagnose(request: DoctorRequest, environ: Mapping[str, str]) -> Diagnosed:
         ("directory: the locks of uv, Poetry and PDM", tuple(it.id for it in of_locks)),
     )
     frameworks = _frameworks(found, environment)
-    return Diagnosed(host, findings, inventory, frameworks, looked, environment.scene, notes, checks)
+    return Diagnosed(host, findings, inventory, frameworks, looked, scene, notes, checks)
 
 
 def _locks_here(host: Host, matrix: Matrix, environ: Mapping[str, str]) -> Iterator[Finding]:
@@ -171,25 +176,6 @@ def _host(matrix: Matrix, environ: Mapping[str, str]) -> Host:
     return detect(thorough=True, environ={TIMEOUT_VARIABLE: PROBE_SECONDS, **environ}, pci_table=matrix.gpu_of_pci_id)
 
 
-def _environment(
-    request: DoctorRequest, environ: Mapping[str, str], host: Host, matrix: Matrix
-) -> tuple[FoundEnvironment, EnvironmentReport, Activation]:
-    with Children() as children:
-        found = find_environment(request.prefix, request.python, environ, children, timeout=INVENTORY_SECONDS)
-    request.progress.show(f"activating {found.inventory.prefix}")
-    activation = activated(environ, found.inventory)
-    request.progress.show("the environment")
-    report = examine_environment(
-        found.inventory,
-        host,
-        activation.environ,
-        platform=host.platform,
-        matrix=matrix,
-        shell=environ,
-    )
-    return found, report, activation
-
-
 def _looked(
     found: FoundEnvironment,
     environ: Mapping[str, str],
@@ -198,7 +184,7 @@ def _looked(
     host: Host,
 ) -> Looked:
     shell = shell_of(environ, windows=host.platform.is_windows)
-    place = named(found.inventory)
+    place = found.inventory.option
     proof = shell.joined(["envsolve", "validate", *place]) if found.runs else None
     plan = shell.joined(["envsolve", "doctor", *place, "--fix-plan"])
     values = inventory["variables"]
@@ -209,7 +195,7 @@ def _looked(
     return Looked(inspected.python, found.origin, found.runs, proof, plan, inspected.is_conda, tuple(ordered))
 
 
-def _inventory(machine: MachineReport, environment: EnvironmentReport) -> dict[str, object]:
+def _inventory(machine: Report, environment: Report) -> dict[str, object]:
     """One inventory of both, with the libraries of the machine and of the environment in one list."""
     of_both = [*_rows(machine.inventory.get("libraries")), *_rows(environment.inventory.get("libraries"))]
     values = machine.inventory.get("variables")
@@ -226,7 +212,7 @@ def _rows(value: object) -> list[object]:
     return list(value) if isinstance(value, list) else []
 
 
-def _frameworks(found: FoundEnvironment, report: EnvironmentReport) -> tuple[tuple[str, str], ...]:
+def _frameworks(found: FoundEnvironment, report: Report) -> tuple[tuple[str, str], ...]:
     """Frameworks with Python metadata, and those found only by their files, as some conda packages."""
     installed: dict[str, str] = {}
     for it in found.inventory.distributions:

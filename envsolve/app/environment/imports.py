@@ -19,9 +19,8 @@ from envsolve.app.environment.lock_of_environment import sync_command
 from envsolve.boundary.files import FileError
 from envsolve.create.record import LOCKS, read_record
 from envsolve.diagnose.environment.altered import digest_of
-from envsolve.diagnose.environment.metadata import Package, Packages
+from envsolve.diagnose.environment.metadata import Package, Packages, Row
 from envsolve.diagnose.environment.reading import is_file
-from envsolve.diagnose.environment.record import Row
 from envsolve.errors import UsageError
 from envsolve.findings.catalogue import make_finding
 from envsolve.frameworks import frameworks_among

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from envsolve.app.environment.syncing import damaged, installed, is_same
+from envsolve.boundary.display import listed
 from envsolve.boundary.files import FileError
 from envsolve.create.plan import Plan
 from envsolve.create.reading import plan_of
@@ -63,8 +64,7 @@ def _command(prefix: Path, record: Record) -> str:
 
 
 def _text(prefix: Path, found: list[str]) -> str:
-    more = f" and {len(found) - _FEW} more" if len(found) > _FEW else ""
-    return f"{prefix} is not what its lock has: {', '.join(found[:_FEW])}{more}"
+    return f"{prefix} is not what its lock has: {listed(found, _FEW)}"
 
 
 def _differences(plan: Plan, prefix: Path) -> Iterator[str]:

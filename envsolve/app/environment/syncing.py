@@ -21,7 +21,7 @@ from envsolve.create.tools import find_uv, tool_environ
 from envsolve.create.wheels import uninstall
 from envsolve.diagnose.environment.conda_meta import CondaMeta
 from envsolve.diagnose.environment.metadata import LIBRARY, Package, Packages
-from envsolve.diagnose.environment.record import read_record as read_rows
+from envsolve.diagnose.environment.metadata import read_record as read_rows
 from envsolve.errors import OutsideError
 from envsolve.host.machine import this_platform
 from envsolve.matrix.load import Matrix

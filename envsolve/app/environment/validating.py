@@ -141,7 +141,7 @@ def _of_packages(inventory: Inventory, host: Host, environ: Mapping[str, str], m
     from envsolve.diagnose.environment.scene import Scene
 
     started = time.perf_counter()
-    scene = Scene(inventory, host, environ, host.platform, matrix, environ, Path.cwd())
+    scene = Scene(inventory, host, environ, matrix)
     findings = (*packages_without_code(scene), *packages_for_other_cuda(scene))
     if findings:
         yield concluded(PACKAGES, round(time.perf_counter() - started, 4), findings[0].title, findings)
@@ -196,9 +196,7 @@ def _examined(
     )
     names = [it.name for it in frameworks if isinstance(it, Framework)]
     for_gpu = device == "cuda" or is_for_gpus(inventory)
-    place = Path.cwd()
-    scene = Scene(inventory, here, environ, host.platform, matrix, environ, place, frameworks=names, for_gpu=for_gpu)
-    return scene.static
+    return Scene(inventory, here, environ, matrix, frameworks=names, for_gpu=for_gpu).static
 
 
 def _explained(

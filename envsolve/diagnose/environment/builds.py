@@ -1,4 +1,7 @@
-"""The frameworks of an environment as builds: versions, the CUDA and cuDNN they were built with, matrix rows."""
+"""The frameworks of an environment as builds: versions, the CUDA and cuDNN they were built with, matrix rows.
+
+What a package needs whose build the matrix does not know is read from its libraries.
+"""
 
 from __future__ import annotations
 
@@ -7,15 +10,22 @@ from contextlib import suppress
 from fnmatch import fnmatchcase
 from typing import NamedTuple
 
+from packaging.requirements import InvalidRequirement, Requirement
 from packaging.version import Version
 
+from envsolve.binary.package_facts import facts_in
+from envsolve.boundary.files import open_regular
 from envsolve.diagnose.environment.conda_meta import CondaMeta, CondaPackage
 from envsolve.diagnose.environment.metadata import Package, Packages
 from envsolve.frameworks import FRAMEWORKS
 from envsolve.matrix import Matrix
+from envsolve.model.build_facts import BuildFacts
+from envsolve.model.fact import Evidence, EvidenceKind
 from envsolve.model.host import Platform
+from envsolve.model.names import normalized
 from envsolve.model.release import Release, Source
 from envsolve.model.versions import CudaVersion, parsed_version
+from envsolve.resolve.closure.unknown_builds import is_about_cuda
 from envsolve.validation.installed import Files, Installed
 
 
@@ -122,10 +132,10 @@ def _may_be(release: Release, build: Build) -> bool:
         return not release.source.is_wheel and fnmatchcase(build.conda.build, release.build_string)
     if not release.source.is_wheel or (release.cuda is None) != (build.cuda is None):
         return False
-    return _is_wheel(release, build, parsed_version(build.package.version) if build.package else version)
+    return _is_its_wheel(release, build, parsed_version(build.package.version) if build.package else version)
 
 
-def _is_wheel(release: Release, build: Build, version: Version | None) -> bool:
+def _is_its_wheel(release: Release, build: Build, version: Version | None) -> bool:
     """Whether it is the wheel of that row: in PyTorch's index the local version decides, 2.8.0+cu126."""
     known = FRAMEWORKS[build.name]
     if build.package is not None and build.package.name != release.package and known.is_installed_as(release.package):
@@ -136,3 +146,43 @@ def _is_wheel(release: Release, build: Build, version: Version | None) -> bool:
     if release.source is not Source.PYPI:
         return False
     return build.cuda is None or (release.cuda is not None and release.cuda.major == build.cuda_major)
+
+
+_BUDGET = 2_000_000_000
+"""Limit in bytes for the libraries of one package: a few seconds."""
+_CHUNK = 1 << 20
+
+
+def facts_of_installed(package: Package, packages: Packages, platform: Platform, matrix: Matrix) -> BuildFacts | None:
+    """What ``package`` needs beyond its metadata, from the bytes of its libraries.
+
+    None if it does not use CUDA, if that is unknown, and if a file cannot be read.
+    """
+    requires = set(_required(package))
+    if not is_about_cuda(package.name, requires):
+        return None
+    sizes = {row.path: row.size or 0 for row in packages.record(package) or ()}
+
+    def chunks(name: str) -> Iterator[bytes]:
+        with open_regular(package.location / name) as file:
+            while chunk := file.read(_CHUNK):
+                yield chunk
+
+    try:
+        found = facts_in(sizes, chunks, _BUDGET)
+    except (OSError, ValueError):  # # missing and damaged files have findings of their own
+        return None
+    evidence = Evidence(EvidenceKind.WHEEL, f"the libraries of {package.label} in {package.location}", "")
+    torch = matrix.torch_for(found.torch, platform)
+    return found.build_facts(package.name, package.version, requires, evidence, torch)
+
+
+def _required(package: Package) -> Iterator[str]:
+    """The packages that it requires without extras."""
+    for text in package.requires:
+        try:
+            requirement = Requirement(text)
+        except InvalidRequirement:
+            continue
+        if requirement.marker is None or "extra" not in str(requirement.marker):
+            yield normalized(requirement.name)

@@ -10,7 +10,6 @@ import re
 import shlex
 from collections.abc import Iterator, Sequence
 
-from envsolve.diagnose.environment.remedies import fix_plan
 from envsolve.diagnose.environment.scene import Scene
 from envsolve.diagnose.environment.shells import Shell
 from envsolve.model.finding import Finding
@@ -49,7 +48,7 @@ def _bound(command: str, scene: Scene) -> Iterator[str]:
         case ["conda", verb, *rest] if verb in _OF_CONDA and not _NAMES_ONE.intersection(rest):
             yield shell.joined(["conda", verb, "-p", str(scene.inventory.prefix), *rest])
         case ["envsolve", "--framework", *_]:
-            yield from fix_plan(scene)
+            yield from filter(None, [scene.fix_plan])
         case ["unset", *names]:
             yield from shell.unset(names)
         case ["export", assigned] if (match := _ASSIGNED.fullmatch(assigned)) is not None:

@@ -1,46 +1,49 @@
 """The examination of an environment: all checks in order, independent of each other.
 
 If one check cannot read something, this becomes a finding, and the other checks continue: a broken environment is what
-this is for.
+this is for. Nothing is run. A validation makes some of the checks, too (:func:`examine_libraries`).
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from pathlib import Path
-from typing import NamedTuple
 
 from envsolve.binary.unreadable import UnreadableLibraryError
 from envsolve.diagnose.environment import malformed_files
+from envsolve.diagnose.environment.builds import Build
 from envsolve.diagnose.environment.checks import (
     build_facts,
-    conda_and_pip,
-    conda_cuda,
+    conda,
     cuda_packages,
     driver,
     gpu_code,
     kernels,
     library_path,
     library_versions,
-    ownership,
+    missing,
     package_files,
     path_files,
     python_abi,
     pythons,
     remains,
     requirements,
-    windows_runtime,
 )
+from envsolve.diagnose.environment.checks.damage import damaged_libraries
+from envsolve.diagnose.environment.checks.gpu_code import code_in_libraries, cpu_builds
+from envsolve.diagnose.environment.checks.library_versions import old_c_library
+from envsolve.diagnose.environment.checks.misplaced import foreign_libraries, stubs, two_majors
+from envsolve.diagnose.environment.checks.missing import missing_dlls, missing_libraries
+from envsolve.diagnose.environment.checks.package_files import two_distributions
 from envsolve.diagnose.environment.commands import bound
-from envsolve.diagnose.environment.listing import listing_of
+from envsolve.diagnose.environment.metadata import Package
 from envsolve.diagnose.environment.scene import Scene
 from envsolve.diagnose.plain_text import printable, printable_inventory
+from envsolve.diagnose.report import Report, found_by
 from envsolve.findings.catalogue import make_finding
-from envsolve.host.machine import this_platform
-from envsolve.matrix import Matrix
-from envsolve.model.finding import Finding, Severity
-from envsolve.model.host import Host, Platform
-from envsolve.validation.inventory import Inventory
+from envsolve.model.finding import Finding, worst_first
+from envsolve.resolve.closure.bounds import cuda_major_of
+from envsolve.validation.report import Library, StaticReport
 
 CHECKS: tuple[tuple[str, Callable[[Scene], Iterable[Finding]]], ...] = (
     ("the frameworks and the libraries they load", lambda scene: scene.static.findings),
@@ -51,7 +54,7 @@ CHECKS: tuple[tuple[str, Callable[[Scene], Iterable[Finding]]], ...] = (
     ("the parts of cuDNN", library_versions.cudnn_of_two_releases),
     ("functions of CUDA's libraries", library_versions.missing_functions),
     ("the C++ library", library_versions.old_cxx_library),
-    ("the C++ runtime of Windows", windows_runtime.visual_c_runtime),
+    ("the C++ runtime of Windows", missing.visual_c_runtime),
     ("requirements of packages", requirements.requirements),
     ("parts of one version", requirements.parts_of_one_version),
     ("companions of one CUDA", requirements.companions_of_one_cuda),
@@ -61,17 +64,17 @@ CHECKS: tuple[tuple[str, Callable[[Scene], Iterable[Finding]]], ...] = (
     ("modules for another Python", python_abi.modules_of_another_python),
     ("files of packages", package_files.missing_files),
     ("files that were written over", package_files.overwritten_files),
-    ("files of two packages", ownership.shared_files),
+    ("files of two packages", package_files.shared_files),
     ("remains of installations", remains.renamed),
     ("packages recorded twice", remains.recorded_twice),
     ("records of packages", remains.without_record),
     ("malformed files", malformed_files.of_environment),
     (".pth files", path_files.path_files),
     ("packages for another CUDA", cuda_packages.leftover_packages),
-    ("libraries of conda and of pip", conda_and_pip.libraries_of_both),
-    ("packages of conda and of pip", conda_and_pip.overwritten_packages),
-    ("conda's CUDA", conda_cuda.toolkit_of_another_cuda),
-    ("conda's builds", conda_cuda.solved_without_cuda),
+    ("libraries of conda and of pip", conda.libraries_of_both),
+    ("packages of conda and of pip", conda.overwritten_packages),
+    ("conda's CUDA", conda.toolkit_of_another_cuda),
+    ("conda's builds", conda.solved_without_cuda),
     ("what is active", pythons.stale_activation),
     ("python on PATH", pythons.other_python),
     ("pip on PATH", pythons.other_pip),
@@ -91,41 +94,11 @@ what pathlib raises for circular links before Python 3.13, and RecursionError is
 """
 
 
-class EnvironmentReport(NamedTuple):
-    """The findings, the most severe first, and the environment as data (see :mod:`.listing`)."""
+def examine_environment(scene: Scene) -> Report:
+    """Examine an environment on a machine; files are read, and nothing is run or written.
 
-    findings: tuple[Finding, ...]
-    inventory: Mapping[str, object]
-    scene: Scene
-    checks: tuple[tuple[str, tuple[str, ...]], ...] = ()
-    """The subjects of the checks, each with the ids of its findings."""
-
-
-def examine_environment(
-    inventory: Inventory,
-    host: Host,
-    environ: Mapping[str, str],
-    platform: Platform | None = None,
-    matrix: Matrix | None = None,
-    *,
-    shell: Mapping[str, str] | None = None,
-    directory: Path | None = None,
-) -> EnvironmentReport:
-    """Examine an environment on the machine ``host``; files are read, and nothing is run or written.
-
-    ``environ`` are the variables of the environment's programs, ``shell`` those of the user's shell if they differ.
-    ``platform`` defaults to this machine's, ``matrix`` to the shipped one and ``directory`` to the current one. Raises
-    MatrixError for a matrix that does not load.
+    Raises MatrixError for a matrix that does not load.
     """
-    scene = Scene(
-        inventory,
-        host,
-        environ,
-        platform or this_platform(),
-        matrix or Matrix(),
-        environ if shell is None else shell,
-        directory or Path.cwd(),
-    )
     found = [(what, list(_looked_at(what, check, scene))) for what, check in CHECKS]
     findings = [finding for _, of_check in found for finding in of_check]
     try:
@@ -133,9 +106,7 @@ def examine_environment(
     except _FAILURES as error:
         listing = {}
         findings.append(_not_looked_at("the list of packages", error))
-    ordered = sorted(dict.fromkeys(map(printable, findings)), key=lambda it: list(Severity).index(it.severity))
-    checks = tuple((what, tuple(it.id for it in of_check)) for what, of_check in found)
-    return EnvironmentReport(tuple(ordered), listing, scene, checks)
+    return Report(worst_first(dict.fromkeys(map(printable, findings))), listing, found_by(found))
 
 
 def _looked_at(what: str, check: Callable[[Scene], Iterable[Finding]], scene: Scene) -> Iterator[Finding]:
@@ -150,3 +121,81 @@ def _looked_at(what: str, check: Callable[[Scene], Iterable[Finding]], scene: Sc
 def _not_looked_at(what: str, error: Exception) -> Finding:
     text = f"{type(error).__name__}: {error}"
     return make_finding("check-not-made", (text,), about=what, subject=what[:1].upper() + what[1:], reason=text)
+
+
+_OF_LIBRARIES = (
+    *(cpu_builds, two_distributions, old_c_library, damaged_libraries, missing_libraries, missing_dlls),
+    *(foreign_libraries, two_majors, stubs, code_in_libraries),
+)
+
+
+def examine_libraries(scene: Scene) -> StaticReport:
+    """The checks of libraries, which a validation makes too: files are read, and the loader is simulated."""
+    findings = dict.fromkeys(finding for check in _OF_LIBRARIES for finding in check(scene))
+    found = (scene.files.located(name, path) for paths in scene.loads.found.values() for name, path in paths.items())
+    return StaticReport(worst_first(findings), tuple(dict.fromkeys(found)), scene.loads.shadowed)
+
+
+_LOCAL = re.compile(r"\+cu(\d+)(\d)\b")
+_OWN_VERSION = ("cuda-toolkit", "cudatoolkit")
+
+
+def listing_of(scene: Scene) -> Mapping[str, object]:
+    """Prefix, Python, packages, frameworks, the libraries that they would load, and conda's packages."""
+    return {
+        "prefix": str(scene.inventory.prefix),
+        "python": scene.inventory.python or None,
+        "packages": [_package(package, scene) for package in sorted(scene.packages.by_name.values())],
+        "frameworks": [_framework(build) for build in scene.builds],
+        "libraries": list(_libraries(scene)),
+        "conda": [
+            {"name": it.name, "version": it.version, "build": it.build, "channel": it.channel or None}
+            for it in scene.conda.packages
+        ],
+    }
+
+
+def _package(package: Package, scene: Scene) -> dict[str, object]:
+    return {
+        "name": package.name,
+        "version": package.version,
+        "installer": package.installer,
+        "cuda": _cuda_of(package, scene),
+    }
+
+
+def _cuda_of(package: Package, scene: Scene) -> str | None:
+    """The CUDA that a package is for, as reported by its framework, or by its local version or name."""
+    build = next((it for it in scene.builds if it.package is not None and it.package.folder == package.folder), None)
+    if build is not None:
+        return build.cuda
+    match = _LOCAL.search(package.version)
+    if match is not None:
+        return f"{match[1]}.{match[2]}"
+    if package.name in _OWN_VERSION:
+        return ".".join(package.version.split(".")[:2])
+    major = cuda_major_of(package.name)
+    return str(major) if major is not None else None
+
+
+def _framework(build: Build) -> dict[str, object]:
+    exact = build.cuda_version
+    return {
+        "framework": build.name,
+        "version": build.version,
+        "package": build.conda.name if build.conda else build.package.name if build.package else None,
+        "cuda": str(exact) if exact is not None else build.cuda,
+        "cudnn": str(build.cudnn) if build.cudnn is not None else None,
+        "directory": str(build.framework.directory),
+    }
+
+
+def _libraries(scene: Scene) -> Iterator[dict[str, object]]:
+    for library in scene.static.libraries:
+        owner = scene.owners.of(library.path)
+        yield _versioned(library, scene).as_json() | {"package": owner.name if owner is not None else None}
+
+
+def _versioned(library: Library, scene: Scene) -> Library:
+    version = scene.owners.version_of(library.path) if library.version is None else None
+    return library._replace(version=str(version)) if version is not None else library

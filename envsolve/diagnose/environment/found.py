@@ -11,8 +11,7 @@ from typing import Any, NamedTuple
 from envsolve.boundary.answers import PATIENCE
 from envsolve.diagnose.environment.active import ACTIVE, is_conda_without_python, stale_in
 from envsolve.diagnose.environment.from_files import inventory_from_files, is_environment, program_of, settings_of
-from envsolve.diagnose.environment.programs import fault_of, is_missing, unread
-from envsolve.diagnose.environment.reading import is_directory, is_file, names_of, real
+from envsolve.diagnose.environment.reading import fault_of, is_directory, is_file, is_missing, names_of, real, unread
 from envsolve.diagnose.environment.shells import Shell, shell_of
 from envsolve.errors import EnvsolveError, Hint, OutsideError, UsageError
 from envsolve.findings.catalogue import make_finding

@@ -19,8 +19,9 @@ from envsolve.binary.loader_system import LoaderSystem, loader_system
 from envsolve.binary.lookup import Lookup
 from envsolve.binary.unreadable import UnreadableLibraryError
 from envsolve.diagnose.environment.reading import real
-from envsolve.diagnose.machine.library_variable import entries_of, facts_without
+from envsolve.diagnose.machine.loading import facts_without
 from envsolve.frameworks import Preload
+from envsolve.host.loader import library_entries
 from envsolve.matrix.library_names import LibraryNames
 from envsolve.validation.inside.library_versions import component_of
 from envsolve.validation.installed import Files, Installed
@@ -79,7 +80,7 @@ class Loads:
     @property
     def directories(self) -> tuple[str, ...]:
         """The directories of LD_LIBRARY_PATH."""
-        return tuple(dict.fromkeys(filter(None, entries_of(self.library_path))))
+        return tuple(dict.fromkeys(filter(None, library_entries(self.library_path))))
 
     @cached_property
     def with_path(self) -> tuple[Loading, ...]:

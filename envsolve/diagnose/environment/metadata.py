@@ -1,10 +1,13 @@
-"""The metadata of installed distributions: their names, their requirements, and their installers.
+"""The metadata of installed distributions: their names, requirements and installers, and their files in RECORD.
 
-Only the head of a METADATA file is read; the description below it may be megabytes long.
+Nothing in it is trusted: a path may lead outside of the environment, a line may be truncated, a file may be huge. Only
+the head of a METADATA file is read; the description below it may be megabytes long.
 """
 
 from __future__ import annotations
 
+import csv
+import os
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
@@ -12,11 +15,67 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from envsolve.boundary.files import FileError, json_value, read_bytes, read_head
-from envsolve.diagnose.environment.reading import is_directory, names_of, text_of
-from envsolve.diagnose.environment.record import Row, read_record
+from envsolve.boundary.files import FileError, decoded, json_value, read_bytes, read_head
+from envsolve.diagnose.environment.reading import bytes_of, is_directory, names_of, text_of
 from envsolve.frameworks import FRAMEWORKS
 from envsolve.model.names import is_name, normalized
+
+LONGEST = 16 * 1024 * 1024
+"""Limit in bytes for a RECORD. That of TensorFlow, with 13,000 files, has 2 MB."""
+_SHA256 = "sha256="
+
+
+class Row(NamedTuple):
+    """One file: its path in the directory of modules, its sha256 in URL-safe base64, its size in bytes."""
+
+    path: str
+    sha256: str | None
+    size: int | None
+
+
+def read_record(folder: Path) -> tuple[Row, ...] | None:
+    """The rows of the RECORD in a .dist-info ``folder`` with paths inside its directory; None if there is none."""
+    content = bytes_of(folder / "RECORD", LONGEST)
+    return None if content is None else tuple(_rows(content.decode("utf-8", "surrogateescape")))
+
+
+def record_fault(folder: Path) -> str:
+    """Why the RECORD in ``folder`` is malformed; "" if it is not, or if there is none."""
+    try:
+        content = read_bytes(folder / "RECORD", LONGEST)
+        text = "" if content is None else decoded(content)
+    except FileError as error:
+        return error.reason
+    if "\0" in text:
+        return "it has a NUL character"
+    try:
+        for _ in csv.reader(text.splitlines()):
+            pass
+    except csv.Error as error:
+        return f"it is no table of files: {error}"
+    return ""
+
+
+def _rows(text: str) -> Iterator[Row]:
+    rows = csv.reader(text.splitlines())
+    while True:
+        try:
+            row = next(rows)
+        except StopIteration:
+            return
+        except csv.Error:  # # an unterminated field, or a NUL
+            continue
+        if row and _stays_below(row[0]):
+            digest = row[1] if len(row) > 1 else ""
+            size = row[2] if len(row) > 2 else ""  # noqa: PLR2004 - the third field
+            sha256 = digest.removeprefix(_SHA256) if digest.startswith(_SHA256) else None
+            yield Row(os.path.normpath(row[0]), sha256, int(size) if size.isascii() and size.isdecimal() else None)
+
+
+def _stays_below(path: str) -> bool:
+    """Whether the file is in the directory of modules. Scripts are not, and do not matter here."""
+    return bool(path) and "\0" not in path and not os.path.isabs(path) and not os.path.normpath(path).startswith("..")  # noqa: PTH117
+
 
 _HEAD = 256 * 1024
 """Bytes of a METADATA file that are read. The longest head on PyPI, with a thousand requirements, has 70 KB."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import sys
 from collections.abc import Collection, Iterable, Mapping
 from functools import cached_property
@@ -10,24 +11,25 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
+from envsolve.binary.library_code import read_device_code
+from envsolve.binary.unreadable import UnreadableLibraryError
 from envsolve.diagnose.environment.altered import Altered, altered_files
-from envsolve.diagnose.environment.builds import Build, builds_of
-from envsolve.diagnose.environment.codes import Codes
+from envsolve.diagnose.environment.builds import Build, builds_of, facts_of_installed
 from envsolve.diagnose.environment.conda_meta import CondaMeta
-from envsolve.diagnose.environment.installed_libraries import facts_of_installed
 from envsolve.diagnose.environment.loads import Loads
 from envsolve.diagnose.environment.metadata import Package, Packages
 from envsolve.diagnose.environment.owners import Owners
-from envsolve.diagnose.environment.remedies import fix_plan, quoted
+from envsolve.diagnose.environment.reading import real
 from envsolve.diagnose.environment.shells import Shell, shell_of
 from envsolve.diagnose.environment.wanted import Wanted, wanted_of
 from envsolve.findings.catalogue import make_finding
+from envsolve.frameworks import frameworks_among
 from envsolve.matrix import Matrix
 from envsolve.matrix.library_names import LibraryNames
 from envsolve.model.build_facts import BuildFacts
-from envsolve.model.capability import ComputeCapability
+from envsolve.model.capability import ComputeCapability, DeviceCode
 from envsolve.model.finding import Finding
-from envsolve.model.host import GpuStatus, Host, Platform
+from envsolve.model.host import GpuStatus, Host
 from envsolve.resolve.closure.unknown_builds import is_unknown
 from envsolve.validation.installed import Files
 from envsolve.validation.inventory import Inventory
@@ -41,9 +43,10 @@ _SHOWN = 12
 class Scene:
     """An environment and its machine.
 
-    ``shell`` are the variables of the user's shell, ``environ`` those of the environment's programs, ``directory`` is
-    the current one. ``frameworks`` are the names of those to examine, None for all. ``for_gpu`` says whether libraries
-    that only a GPU needs are required; None means: if there is a GPU or the environment is made for one.
+    ``environ`` are the variables of the environment's programs, ``shell`` those of the user's shell if they differ;
+    ``directory`` defaults to the current one. ``frameworks`` are the names of those to examine, None for all.
+    ``for_gpu`` says whether libraries that only a GPU needs are required; None means: if there is a GPU or the
+    environment is made for one.
     """
 
     def __init__(
@@ -51,24 +54,24 @@ class Scene:
         inventory: Inventory,
         host: Host,
         environ: Mapping[str, str],
-        platform: Platform,
         matrix: Matrix,
-        shell: Mapping[str, str],
-        directory: Path,
         *,
+        shell: Mapping[str, str] | None = None,
+        directory: Path | None = None,
         frameworks: Collection[str] | None = None,
         for_gpu: bool | None = None,
     ) -> None:
         self.inventory = inventory
         self.host = host
         self.environ = environ
-        self.platform = platform
+        self.platform = host.platform
         self.matrix = matrix
-        self.shell = shell
-        self.directory = directory
+        self.shell = environ if shell is None else shell
+        self.directory = directory or Path.cwd()
         self._frameworks = frameworks
         self._for_gpu = for_gpu
         self.packages = Packages(inventory.search_path)
+        self._codes: dict[str, DeviceCode] = {}
         self._build_facts: dict[str, tuple[BuildFacts, ...]] = {}
         self.conda = CondaMeta(inventory.prefix)
 
@@ -113,9 +116,9 @@ class Scene:
         return {
             "windows": self.platform.is_windows,
             "in_conda": self.inventory.is_conda,
-            "plan": next(iter(fix_plan(self)), None),
+            "plan": self.fix_plan,
             "prefix": str(self.inventory.prefix),
-            "prefix_typed": quoted(self.inventory.prefix),
+            "prefix_typed": shlex.quote(str(self.inventory.prefix)),
         }
 
     def finding(self, identifier: str, evidence: Iterable[str] = (), **facts: Any) -> Finding:
@@ -137,9 +140,9 @@ class Scene:
     @cached_property
     def static(self) -> StaticReport:
         """The findings about libraries in frameworks and libraries that they load."""
-        from envsolve.diagnose.environment.static import examine
+        from envsolve.diagnose.environment.examination import examine_libraries
 
-        return examine(self)
+        return examine_libraries(self)
 
     @cached_property
     def altered(self) -> tuple[Altered, ...]:
@@ -171,7 +174,31 @@ class Scene:
         """The libraries that the frameworks would load."""
         return Loads(self.files, self.names, self.environ, windows=self.platform.is_windows)
 
-    @cached_property
-    def codes(self) -> Codes:
-        """The device code in files."""
-        return Codes()
+    def code_of(self, path: Path | str) -> DeviceCode:
+        """The device code in a file, which is read once; empty for an unreadable file, which has another finding."""
+        place = real(path)
+        if place not in self._codes:
+            try:
+                self._codes[place] = read_device_code(Path(place))
+            except UnreadableLibraryError:
+                self._codes[place] = DeviceCode(())
+        return self._codes[place]
+
+    def code_in(self, paths: Iterable[Path]) -> dict[Path, DeviceCode]:
+        """Those of ``paths`` that contain device code, with it."""
+        return {path: code for path in paths if (code := self.code_of(path)) != DeviceCode(())}
+
+    def installer_of(self, package: Package) -> str:
+        """``conda`` or ``pip``: the installer of a package can install another version of it."""
+        return "conda" if package.is_of_conda and package.name in self.conda.by_name else "pip"
+
+    @property
+    def fix_plan(self) -> str | None:
+        """The command that plans a fixed environment for this machine; None if there is no framework.
+
+        It keeps the versions and the Python of the environment if they run here.
+        """
+        known = {build.name for build in self.builds} | {it.name for it in frameworks_among(self.packages.by_name)}
+        if not known.intersection(self.matrix.framework_names):
+            return None
+        return self.shell_kind.joined(["envsolve", "doctor", *self.inventory.option, "--fix-plan"])

@@ -64,7 +64,7 @@ def _without_memory_file(survey: Survey) -> Finding:
 
 
 def _closed(survey: Survey, paths: list[str]) -> Iterator[Finding]:
-    closed = [path for path in paths if not survey.surroundings.may_open(survey.files.file(path))]
+    closed = [path for path in paths if not survey.may_open(survey.files.file(path))]
     if closed:
         evidence = [f"{path} may not be opened for reading and writing" for path in closed]
         yield survey.finding("device-nodes-denied", evidence, places=tuple(closed), files_typed=" ".join(closed))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from envsolve.diagnose.machine.distribution import Distribution
+from envsolve.diagnose.machine.operating_system import Distribution
 from envsolve.findings.catalogue import shipped
 from envsolve.model.host import Platform
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import cast
 
-from envsolve.diagnose.machine.compatibility import is_compatibility
+from envsolve.diagnose.machine.driver_library import is_compatibility
 from envsolve.diagnose.machine.survey import Survey, name_of
 from envsolve.model.finding import Finding
 from envsolve.model.host import Gpu, Platform

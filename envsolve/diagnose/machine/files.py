@@ -11,6 +11,7 @@ import ntpath
 import os
 import posixpath
 import stat
+import time
 from collections.abc import Callable, Iterator
 from io import FileIO
 from pathlib import Path, PureWindowsPath
@@ -33,7 +34,9 @@ class Limits(NamedTuple):
 class MachineFiles:
     """The files below ``root``. Paths are those of the machine, absolute, as text, in arguments and results."""
 
-    def __init__(self, root: Path, *, windows: bool, limits: Limits, clock: Callable[[], float]) -> None:
+    def __init__(
+        self, root: Path, *, windows: bool, limits: Limits, clock: Callable[[], float] = time.monotonic
+    ) -> None:
         self._root = root
         self._windows = windows
         self._limits = limits

@@ -4,11 +4,15 @@ The order is that of glibc's ld.so for a program without search paths of its own
 the default directories. A file for another machine is skipped; one that is no library ends the search. The loader's
 built-in directories are taken from the distribution: the loader itself is not run, since the machine may be a recorded
 one.
+
+The only directory of LD_LIBRARY_PATH through which libcuda is found has to stay there. On NixOS, in some containers and
+with HPC modules there is such a directory; removing it loses the GPU.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import shlex
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import NamedTuple
 
 from envsolve.binary.elf import Abi, read_library
@@ -17,6 +21,7 @@ from envsolve.binary.lookup import Rule
 from envsolve.binary.unreadable import Damage, UnreadableLibraryError
 from envsolve.diagnose.machine.files import MachineFiles
 from envsolve.diagnose.machine.libraries import driver_version
+from envsolve.host.loader import LIBRARY_PATH, library_entries
 from envsolve.model.host import Platform
 from envsolve.model.versions import DriverVersion
 
@@ -119,3 +124,23 @@ def _default_directories(files: MachineFiles, platform: Platform) -> tuple[str, 
     if files.is_directory(f"/usr/lib/{multiarch}"):
         return (f"/lib/{multiarch}", f"/usr/lib/{multiarch}", "/lib", "/usr/lib")
     return ("/lib64", "/usr/lib64", "/lib", "/usr/lib")
+
+
+UNSET = f"unset {LIBRARY_PATH}"
+
+
+def facts_without(
+    directories: Iterable[str], value: str, driver: str | None, place_of: Callable[[str], str]
+) -> dict[str, object]:
+    """Facts on how to keep harmful ``directories`` of the variable away from programs, for the step ``own-libraries``.
+
+    ``driver`` is the only directory in ``value`` through which libcuda is found; None if it is found without the
+    variable. It has to stay, and nothing can be removed if it is harmful itself. ``place_of`` normalizes the spelling
+    of a directory.
+    """
+    harmful = tuple(dict.fromkeys(directories))
+    places = set(map(place_of, harmful))
+    left = ":".join(it for it in library_entries(value) if it and place_of(it) not in places)
+    cut = UNSET if driver is None else f"export {LIBRARY_PATH}={shlex.quote(left)}"
+    is_lost = driver is not None and place_of(driver) in places
+    return {"cut": None if is_lost else cut, "keeps": driver, "directories": harmful}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from envsolve.model.finding import Finding, Severity
+from envsolve.model.finding import Finding, merged, worst_first
 
 _SYMPTOMS = (
     *("driver-library-missing", "kernel-module-not-loaded", "driver-not-initialized", "driver-unknown-error"),
@@ -65,7 +65,6 @@ SETTLES: Mapping[str, tuple[str, ...]] = {
 
 _ABOUT_FILES = ("library-link-broken", "library-empty", "library-damaged")
 _DRIVER_FILE = "libcuda.so"
-_WEIGHT = {Severity.ERROR: 2, Severity.WARNING: 1, Severity.INFO: 0}
 
 
 def nearest_the_cause(findings: Iterable[Finding]) -> tuple[Finding, ...]:
@@ -76,26 +75,20 @@ def nearest_the_cause(findings: Iterable[Finding]) -> tuple[Finding, ...]:
     """
     joined = _joined(findings)
     unexplained = [it for it in joined if not any(_explains(other, it) for other in joined)]
-    return tuple(sorted(unexplained, key=lambda it: -_WEIGHT[it.severity]))
+    return worst_first(unexplained)
 
 
 def _joined(findings: Iterable[Finding]) -> tuple[Finding, ...]:
     found: dict[tuple[str, str | None], Finding] = {}
     for it in findings:
         key = (it.id, it.about)
-        known = found.get(key)
-        found[key] = it if known is None else _both(known, it)
+        found[key] = merged(found[key], it) if key in found else it
     return tuple(found.values())
-
-
-def _both(first: Finding, second: Finding) -> Finding:
-    graver = second if _WEIGHT[second.severity] > _WEIGHT[first.severity] else first
-    return graver._replace(evidence=tuple(dict.fromkeys((*first.evidence, *second.evidence))))
 
 
 def _explains(nearer: Finding, other: Finding) -> bool:
     if other.id in SETTLES.get(nearer.id, ()):
         return True
-    if other.id not in EXPLAINS.get(nearer.id, ()) or _WEIGHT[nearer.severity] < _WEIGHT[other.severity]:
+    if other.id not in EXPLAINS.get(nearer.id, ()) or nearer.severity.rank > other.severity.rank:
         return False
     return nearer.id not in _ABOUT_FILES or any(_DRIVER_FILE in line for line in nearer.evidence)

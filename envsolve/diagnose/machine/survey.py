@@ -3,29 +3,32 @@
 from __future__ import annotations
 
 import re
-import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from functools import cached_property
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from envsolve.binary.lookup import Rule
-from envsolve.diagnose.machine.bus import gpus_on_bus
-from envsolve.diagnose.machine.container_kind import Container, container_of
-from envsolve.diagnose.machine.distribution import Distribution, distribution_of
 from envsolve.diagnose.machine.driver_install import Limit, Way, bounds, installation
 from envsolve.diagnose.machine.files import Limits, MachineFiles
-from envsolve.diagnose.machine.library_variable import entries_of, facts_without
-from envsolve.diagnose.machine.loading import LoaderView, Reached, damage_of, loader_view, reached
+from envsolve.diagnose.machine.loading import (
+    LoaderView,
+    Reached,
+    damage_of,
+    facts_without,
+    loader_view,
+    reached,
+)
+from envsolve.diagnose.machine.operating_system import Container, Distribution, container_of, distribution_of
 from envsolve.diagnose.machine.toolkit import Toolkit, toolkits_of
 from envsolve.findings.catalogue import make_finding
 from envsolve.host.device_nodes import module_is_loaded
 from envsolve.host.evidence import LIVE_SOURCES
 from envsolve.host.files import is_open_to_us
 from envsolve.host.jetson import l4t_release
-from envsolve.host.loader import CUDA_LIBRARY, LIBRARY_PATH, NVML_LIBRARY, UNUSUAL_DIRECTORIES
+from envsolve.host.loader import CUDA_LIBRARY, LIBRARY_PATH, NVML_LIBRARY, UNUSUAL_DIRECTORIES, library_entries
 from envsolve.host.machine import Machine
-from envsolve.host.pci import PciDevice
+from envsolve.host.pci import PciDevice, gpus_on_bus
 from envsolve.host.probe import Source
 from envsolve.host.wsl import WSL_LIBRARIES, is_wsl
 from envsolve.matrix import Matrix
@@ -37,50 +40,33 @@ from envsolve.validation.places import Place, facts_of, places_of
 
 _MODULE_VERSION = re.compile(r"Kernel Module(?:\s+for\s+\S+)?\s+(\d+(?:\.\d+)+)\s")
 _PROC_VERSION = "/proc/driver/nvidia/version"
+_LIMITS = Limits()
 
 
-class Surroundings(NamedTuple):
-    """One machine to examine. All inputs are here, so that a recorded machine can be examined.
+class Survey:
+    """One examination of one machine: the facts about it, each looked up once. A recorded machine is examined like any.
 
     ``machine`` is its platform, its variables and the root of its files. ``host`` is the result of the detection,
     without overrides of the user (``--driver``, CONDA_OVERRIDE_CUDA). ``may_open`` says whether this user may read and
     write a device file.
     """
 
-    machine: Machine
-    host: Host
-    may_open: Callable[[Path], bool] = is_open_to_us
-    limits: Limits = Limits()
-    clock: Callable[[], float] = time.monotonic
-
-
-class Survey:
-    """One examination of one machine: its surroundings, the matrix, and the facts that were looked up."""
-
-    def __init__(self, surroundings: Surroundings, matrix: Matrix) -> None:
-        self.surroundings = surroundings
+    def __init__(
+        self,
+        machine: Machine,
+        host: Host,
+        matrix: Matrix,
+        *,
+        may_open: Callable[[Path], bool] = is_open_to_us,
+        limits: Limits = _LIMITS,
+    ) -> None:
+        self.platform, self.environ, self.root, _ = machine
+        self.host = host
         self.matrix = matrix
-        machine = surroundings.machine
-        self.files = MachineFiles(
-            machine.root, windows=machine.platform.is_windows, limits=surroundings.limits, clock=surroundings.clock
-        )
+        self.may_open = may_open
+        self.files = MachineFiles(self.root, windows=self.platform.is_windows, limits=limits)
 
     # the machine
-
-    @property
-    def host(self) -> Host:
-        """The detected host."""
-        return self.surroundings.host
-
-    @property
-    def platform(self) -> Platform:
-        """The platform of the machine."""
-        return self.surroundings.machine.platform
-
-    @property
-    def environ(self) -> Mapping[str, str]:
-        """The variables of programs that are started here."""
-        return self.surroundings.machine.environ
 
     @property
     def is_linux(self) -> bool:
@@ -90,12 +76,12 @@ class Survey:
     @cached_property
     def is_wsl(self) -> bool:
         """Whether this is WSL 2."""
-        return self.is_linux and (self.host.wsl or is_wsl(self.surroundings.machine.root))
+        return self.is_linux and (self.host.wsl or is_wsl(self.root))
 
     @cached_property
     def l4t(self) -> str | None:
         """The release of Jetson Linux; None elsewhere."""
-        return l4t_release(self.surroundings.machine.root) if self.is_linux else None
+        return l4t_release(self.root) if self.is_linux else None
 
     @cached_property
     def container(self) -> Container | None:
@@ -110,7 +96,7 @@ class Survey:
     @cached_property
     def places(self) -> frozenset[Place]:
         """Where processes run, for the advice."""
-        places = places_of(self.surroundings.machine.root, windows=self.platform.is_windows)
+        places = places_of(self.root, windows=self.platform.is_windows)
         return places | {Place.CONTAINER} if self.container is not None else places
 
     @property
@@ -137,7 +123,7 @@ class Survey:
     @cached_property
     def bus(self) -> tuple[PciDevice, ...]:
         """The NVIDIA GPUs on the PCI bus."""
-        return gpus_on_bus(self.files) if self.is_linux else ()
+        return (gpus_on_bus(self.root) if self.is_linux else None) or ()
 
     def reading(self, source: Source) -> Reading | None:
         """The reading of one source of the detection."""
@@ -207,7 +193,7 @@ class Survey:
     @cached_property
     def module_is_loaded(self) -> bool:
         """Whether the kernel module of the driver is loaded; a container shares it with its host."""
-        return self.is_linux and module_is_loaded(self.surroundings.machine.root)
+        return self.is_linux and module_is_loaded(self.root)
 
     @cached_property
     def module_version(self) -> DriverVersion | None:
@@ -274,7 +260,7 @@ class Survey:
     def library_path(self) -> tuple[str, ...]:
         """The entries of LD_LIBRARY_PATH as written, including empty ones; none if it is not set."""
         value = self.environ.get(LIBRARY_PATH) if self.is_linux else None
-        return tuple(entries_of(value))
+        return tuple(library_entries(value))
 
     @cached_property
     def program_path(self) -> tuple[str, ...]:

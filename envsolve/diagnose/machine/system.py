@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 
-from envsolve.diagnose.machine.compatibility import is_compatibility
+from envsolve.diagnose.machine.driver_library import is_compatibility
 from envsolve.diagnose.machine.survey import Survey
 from envsolve.host.jetson import board_model
 from envsolve.host.wsl import shadowing_library
@@ -54,7 +54,7 @@ def check_jetson(survey: Survey) -> Iterator[Finding]:
         (f"/etc/nv_tegra_release: {survey.l4t}", *gpus),
         l4t=survey.l4t,
         jetpack_major=_JETPACK.get(survey.l4t.partition(".")[0]),
-        board=board_model(survey.surroundings.machine.root),
+        board=board_model(survey.root),
     )
 
 
@@ -80,7 +80,7 @@ def check_linux_driver(survey: Survey) -> Iterator[Finding]:
         return
     packages = _driver_packages(survey)
     hidden = _hides(survey)
-    shadow = shadowing_library(survey.surroundings.machine.root)
+    shadow = shadowing_library(survey.root)
     if not hidden and shadow is None and not packages:
         return
     found = str(survey.libcuda) if hidden else shadow

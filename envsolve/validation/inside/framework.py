@@ -40,6 +40,8 @@ class Framework(ABC):
     """The CUDA that it reports it was built with."""
     cpu_build = False
     """Whether it was built without CUDA."""
+    operations: Sequence[Any] = ()
+    """What is run in place of the usual operations and the burn."""
 
     def __init__(self, proves: Mapping[str, str]) -> None:
         self.proves = proves

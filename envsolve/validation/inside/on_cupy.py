@@ -7,10 +7,9 @@ the one below is our own kernel, and tests that users' kernels compile and run.
 from __future__ import annotations
 
 import os
-from typing import Any, Callable, Dict
+from typing import Any, Callable
 
 from . import operations
-from .channel import Channel
 from .framework import Framework, Outcome, UnsupportedError
 from .reference import Array
 
@@ -40,11 +39,6 @@ PROVES = {
     "matmul": "cuBLAS",
     "convolution": "NVRTC, a kernel of one's own (CuPy has no cuDNN)",
 }
-
-
-def probe(job: Dict[str, object], channel: Channel) -> Dict[str, object]:
-    """Run the operations with CuPy."""
-    return operations.run(job, channel, "cupy", CuPy)
 
 
 class CuPy(Framework):
@@ -106,3 +100,6 @@ class CuPy(Framework):
 
     def _outcome(self, result: Any) -> Outcome:
         return Outcome(self.cupy.asnumpy(result).reshape(-1).tolist(), result.device == self.device)
+
+
+probe = operations.probe_of(CuPy)

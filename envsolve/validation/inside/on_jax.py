@@ -5,10 +5,9 @@ from __future__ import annotations
 import importlib.util
 import os
 import pkgutil
-from typing import Any, Callable, Dict
+from typing import Any, Callable
 
 from . import operations
-from .channel import Channel
 from .framework import Loss, NoDeviceError, Step, TensorFramework
 from .reference import Array, Numbers
 
@@ -16,11 +15,6 @@ PLATFORMS = {"cuda": ("gpu", "cuda"), "cpu": ("cpu",)}
 """JAX's names for the platform of a device."""
 OLD_KERNELS = ("cuda", "cublas_kernels.so", "cusolver_kernels.so")
 """In the folder of jaxlib, before the code for CUDA became a plugin."""
-
-
-def probe(job: Dict[str, object], channel: Channel) -> Dict[str, object]:
-    """Run the operations with JAX."""
-    return operations.run(job, channel, "jax", Jax)
 
 
 class Jax(TensorFramework):
@@ -103,3 +97,6 @@ def built_cuda() -> str | None:
     except Exception:
         return None
     return "{}.{}".format(number // 1000, number % 1000 // 10)
+
+
+probe = operations.probe_of(Jax)

@@ -13,7 +13,6 @@ import tempfile
 from typing import Any, Callable, Dict, List, Sequence, Set
 
 from . import operations
-from .channel import Channel
 from .framework import Framework, NoDeviceError, Outcome
 from .onnx_model import Node, Tensor, model
 from .reference import Array, product
@@ -28,11 +27,6 @@ MATMUL = (Node("MatMul", ("left", "right"), "result"),)
 CONVOLUTION = (Node("Conv", ("left", "right"), "result", (("pads", (1, 1, 1, 1)),)),)
 
 PROVES = {"element-wise": "ONNX Runtime's own kernels", "matmul": "cuBLAS", "convolution": "cuDNN"}
-
-
-def probe(job: Dict[str, object], channel: Channel) -> Dict[str, object]:
-    """Run the operations with ONNX Runtime."""
-    return operations.run(job, channel, "onnxruntime", OnnxRuntime)
 
 
 class OnnxRuntime(Framework):
@@ -143,3 +137,6 @@ def providers_of(profile: str) -> Set[str]:
     return {
         event["args"]["provider"] for event in events if event.get("cat") == "Node" and event["args"].get("provider")
     }
+
+
+probe = operations.probe_of(OnnxRuntime)

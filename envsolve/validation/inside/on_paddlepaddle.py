@@ -2,17 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any, Dict, Sequence, Tuple
+from typing import Any, Sequence, Tuple
 
 from . import operations
-from .channel import Channel
 from .framework import Loss, NoDeviceError, Step, TensorFramework, UnsupportedError
 from .reference import Array, Numbers
-
-
-def probe(job: Dict[str, object], channel: Channel) -> Dict[str, object]:
-    """Run the operations with PaddlePaddle."""
-    return operations.run(job, channel, "paddlepaddle", PaddlePaddle)
 
 
 class PaddlePaddle(TensorFramework):
@@ -74,3 +68,6 @@ class PaddlePaddle(TensorFramework):
 
     def _different(self, left: Any, right: Any) -> int:
         return int((left != right).astype("float32").sum().item())
+
+
+probe = operations.probe_of(PaddlePaddle)

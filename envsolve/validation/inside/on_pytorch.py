@@ -2,17 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any, Dict, Sequence, Tuple
+from typing import Any, Sequence, Tuple
 
 from . import operations
-from .channel import Channel
 from .framework import Loss, Step, TensorFramework
 from .reference import Array, Numbers
-
-
-def probe(job: Dict[str, object], channel: Channel) -> Dict[str, object]:
-    """Run the operations with PyTorch."""
-    return operations.run(job, channel, "pytorch", PyTorch)
 
 
 class PyTorch(TensorFramework):
@@ -66,3 +60,6 @@ class PyTorch(TensorFramework):
             return value.detach(), self.torch.autograd.grad(value, leaves)
 
         return run
+
+
+probe = operations.probe_of(PyTorch)

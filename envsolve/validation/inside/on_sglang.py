@@ -2,16 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any, Dict
+from typing import Any
 
-from . import silu_and_mul
-from .channel import Channel
+from . import operations
 from .silu_and_mul import ServerKernels
-
-
-def probe(job: Dict[str, object], channel: Channel) -> Dict[str, object]:
-    """Run a kernel of SGLang."""
-    return silu_and_mul.run(job, channel, "sglang", SgLang)
 
 
 class SgLang(ServerKernels):
@@ -27,3 +21,6 @@ class SgLang(ServerKernels):
     def activated(self, halves: Any) -> Any:
         """Calls its Python function, which passes what the kernel of a release needs besides the tensors."""
         return self.kernels.silu_and_mul(halves)
+
+
+probe = operations.probe_of(SgLang)

@@ -6,21 +6,15 @@ TensorFlow only says on stderr why there is no GPU, so stderr is not silenced he
 from __future__ import annotations
 
 import os
-from typing import Any, Callable, Dict, Sequence, Tuple
+from typing import Any, Callable, Sequence, Tuple
 
 from . import operations
-from .channel import Channel
 from .framework import Loss, NoDeviceError, Step, TensorFramework, UnsupportedError
 from .reference import Array, Numbers
 
 TO_NHWC = (0, 2, 3, 1)
 TO_NCHW = (0, 3, 1, 2)
 TO_HWIO = (2, 3, 1, 0)
-
-
-def probe(job: Dict[str, object], channel: Channel) -> Dict[str, object]:
-    """Run the operations with TensorFlow."""
-    return operations.run(job, channel, "tensorflow", TensorFlow)
 
 
 class TensorFlow(TensorFramework):
@@ -121,3 +115,6 @@ class TensorFlow(TensorFramework):
         if not hasattr(self.tf.config.experimental, "get_device_details"):  # # since 2.4
             return str(gpu.name)
         return str(self.tf.config.experimental.get_device_details(gpu).get("device_name", gpu.name))
+
+
+probe = operations.probe_of(TensorFlow)

@@ -2,16 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any, Dict
+from typing import Any
 
-from . import silu_and_mul
-from .channel import Channel
+from . import operations
 from .silu_and_mul import ServerKernels
-
-
-def probe(job: Dict[str, object], channel: Channel) -> Dict[str, object]:
-    """Run a kernel of vLLM."""
-    return silu_and_mul.run(job, channel, "vllm", Vllm)
 
 
 class Vllm(ServerKernels):
@@ -30,3 +24,6 @@ class Vllm(ServerKernels):
         result = halves.new_empty((rows, columns // 2))
         self.torch.ops._C.silu_and_mul(result, halves)  # noqa: SLF001 - the name of its library
         return result
+
+
+probe = operations.probe_of(Vllm)

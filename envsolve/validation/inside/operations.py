@@ -73,20 +73,19 @@ OPERATIONS = (
 )
 
 
-def run(
-    job: Result,
-    channel: Channel,
-    name: str,
-    load: Callable[[str], Framework],
-    operations: Sequence[Operation] = OPERATIONS,
-) -> Result:
-    """All results for the framework ``name``; ``load`` imports it for a device.
+def probe_of(load: Callable[[str], Framework]) -> Callable[[Result, Channel], Result]:
+    """The probe of a framework; ``load`` imports it for a device."""
+    return lambda job, channel: run(job, channel, load)
+
+
+def run(job: Result, channel: Channel, load: Callable[[str], Framework]) -> Result:
+    """All results for a framework; ``load`` imports it for a device.
 
     job: ``device`` (``cuda`` or ``cpu``), ``index`` of the GPU, ``burn`` (seconds).
     """
     started = time.perf_counter()
     device, index, burn = str(job["device"]), int(str(job.get("index", 0))), float(str(job.get("burn", 0)))
-    result: Result = {"framework": name, "asked": device, "operations": []}
+    result: Result = {"asked": device, "operations": []}
     os.environ["NVIDIA_TF32_OVERRIDE"] = "0"  # # no TF32 in cuBLAS and cuDNN, whatever the framework requests
     framework = attempt(result, channel, "import", lambda: load(device))
     result["import_seconds"] = since(started)
@@ -94,7 +93,7 @@ def run(
         return result
     about = {"version": framework.version, "built_cuda": framework.built_cuda, "cpu_build": framework.cpu_build}
     result.update(about)
-    channel.note(framework=name, **about)
+    channel.note(**about)
     if device == "cuda" and framework.cpu_build:
         return result
     opened = time.perf_counter()
@@ -103,12 +102,12 @@ def run(
     result["init_seconds"] = init_seconds
     if "error" in result or "unsupported" in result:
         return result
-    outcomes = operate(framework, operations, device, channel)
+    outcomes = operate(framework, framework.operations or OPERATIONS, device, channel)
     result["operations"] = outcomes
     first = next((it for it in outcomes if it["ok"] is not None), outcomes[0])
     result["first_kernel_seconds"] = round(init_seconds + float(str(first["seconds"])), 4)
     result["remarks"] = framework.remarks
-    if burn > 0:
+    if burn > 0 and not framework.operations:
         result["burn"] = burnt(framework, device, burn, channel)
     result["seconds"] = since(started)
     return result

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import Any, Callable, Dict
+from typing import Any
 
 from . import operations, reference
-from .channel import Channel
 from .framework import Outcome
 from .on_pytorch import PyTorch
 from .reference import Array
@@ -24,13 +23,10 @@ OPERATIONS = (
 )
 
 
-def run(job: Dict[str, object], channel: Channel, name: str, load: Callable[[str], ServerKernels]) -> Dict[str, object]:
-    """Run the kernel of the package ``name``; ``load`` imports it. PyTorch's own probe does the burn."""
-    return operations.run(dict(job, burn=0), channel, name, load, OPERATIONS)
-
-
 class ServerKernels(PyTorch, ABC):
-    """A package with such a kernel, and its PyTorch."""
+    """A package with such a kernel, and its PyTorch, whose own probe does the burn."""
+
+    operations = OPERATIONS
 
     def silu_and_mul(self, values: Array) -> Outcome:
         """SiLU of the left half of each row, times the right half."""

@@ -36,7 +36,7 @@ def stack(sound_stack: Patient, tmp_path: Path) -> Patient:
 @pytest.fixture(autouse=True)
 def _matrix_is_read_once(matrix: Matrix, monkeypatch: pytest.MonkeyPatch) -> None:
     """The shipped matrix, parsed once for all tests of this directory."""
-    monkeypatch.setattr("envsolve.diagnose.environment.examination.Matrix", lambda: matrix)
+    monkeypatch.setattr("tests.diagnose.environment.on_disk.Matrix", lambda: matrix)
 
 
 @pytest.fixture(autouse=True)

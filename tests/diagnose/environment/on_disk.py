@@ -10,7 +10,8 @@ import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from envsolve.diagnose.environment import EnvironmentReport, examine_environment
+from envsolve.diagnose.environment import Scene, examine_environment
+from envsolve.diagnose.report import Report
 from envsolve.matrix import Matrix
 from envsolve.model.capability import ComputeCapability
 from envsolve.model.finding import Finding, Severity
@@ -140,22 +141,22 @@ class Patient(Environment):
         matrix: Matrix | None = None,
         executable: Path | None = None,
         before: Sequence[Path] = (),
-    ) -> EnvironmentReport:
+    ) -> Report:
         """What the doctor says; the machine has a GPU of compute capability 8.0 unless another is given.
 
         ``before`` are directories whose modules come before the environment's own.
         """
         inventory = self.inventory(is_conda=(self.root / "conda-meta").is_dir())
         inventory = inventory._replace(search_path=(*before, *inventory.search_path))
-        return examine_environment(
+        scene = Scene(
             inventory if executable is None else inventory._replace(executable=executable),
-            machine or host(AMPERE),
+            (machine or host(AMPERE))._replace(platform=platform),
             variables or {},
-            platform,
-            matrix,
+            matrix or Matrix(),
             shell=shell,
             directory=directory or self.root,
         )
+        return examine_environment(scene)
 
     @property
     def planned(self) -> str:

@@ -130,4 +130,4 @@ def examined(
     status = GpuStatus.READY if gpus else GpuStatus.NO_HARDWARE
     host = Host(platform, glibc=glibc, gpus=tuple(Gpu(None, it) for it in gpus), status=status)
     for_gpu = bool(gpus)
-    return Scene(inventory, host, variables, platform, Matrix(), variables, Path.cwd(), for_gpu=for_gpu).static
+    return Scene(inventory, host, variables, Matrix(), for_gpu=for_gpu).static

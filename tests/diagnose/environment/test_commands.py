@@ -25,7 +25,8 @@ BAT, POWERSHELL = {"PROMPT": "$P$G"}, {"PSModulePath": r"C:\x"}
 def _scene(patient: Patient, platform: Platform = Platform.LINUX_64, *, matrix: Matrix, **shell: str) -> Scene:
     inventory = patient.inventory(is_conda=(patient.root / "conda-meta").is_dir())
     inventory = inventory._replace(executable=patient.root / "bin/python")
-    return Scene(inventory, host(AMPERE), {}, platform, matrix, shell, patient.root)
+    machine = host(AMPERE)._replace(platform=platform)
+    return Scene(inventory, machine, {}, matrix, shell=shell, directory=patient.root)
 
 
 def _commands(scene: Scene, *commands: str) -> tuple[str, ...]:
@@ -127,7 +128,7 @@ def test_validation_s_findings_name_the_environment_too(stack: Patient) -> None:
 def test_a_system_s_python_is_named_by_itself(stack: Patient) -> None:
     stack.write("torch/version.py", "__version__ = '2.8.0+cpu'\ncuda = None\nhip = None\n")
     inventory = stack.inventory()._replace(owns_prefix=False)
-    report = examine_environment(inventory, host(AMPERE), {}, Platform.LINUX_64, directory=stack.root)
+    report = examine_environment(Scene(inventory, host(AMPERE), {}, Matrix(), directory=stack.root))
     commands = {it.id: it.commands for it in report.findings}
     assert commands["cpu-build"] == (f"envsolve doctor --python {shlex.quote(sys.executable)} --fix-plan",)
 

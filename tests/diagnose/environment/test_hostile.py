@@ -11,8 +11,7 @@ from pathlib import Path
 import pytest
 
 from envsolve.diagnose.environment import CHECKS, examination, inventory_from_files
-from envsolve.diagnose.environment.metadata import Packages
-from envsolve.diagnose.environment.record import read_record
+from envsolve.diagnose.environment.metadata import Packages, read_record
 from envsolve.diagnose.environment.scene import Scene
 from envsolve.model.finding import Finding
 from tests.diagnose.environment.on_disk import Patient, names
@@ -167,7 +166,7 @@ def test_where_the_static_checks_fail_the_others_go_on(stack: Patient, monkeypat
         raise RuntimeError("Symlink loop from 'x'")
 
     (stack.site / "~orch").mkdir()
-    monkeypatch.setattr("envsolve.diagnose.environment.static.examine", failing)
+    monkeypatch.setattr("envsolve.diagnose.environment.examination.examine_libraries", failing)
     found = stack.report().findings
     assert ("half-removed-package", "warning") in names(found)
     assert "The frameworks and the libraries they load could not be checked" in {it.title for it in found}

@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from envsolve.diagnose.environment import examine_environment, find_environment
+from envsolve.diagnose.environment import Scene, examine_environment, find_environment
+from envsolve.matrix import Matrix
 from envsolve.model.capability import ComputeCapability
 from envsolve.model.finding import Severity
-from envsolve.model.host import Platform
 from envsolve.validation.child import Children
 from tests.diagnose.environment.on_disk import Patient, host, names
 from tests.diagnose.environment.static_environment import AMPERE
@@ -60,7 +60,7 @@ def test_the_environment_that_runs_the_tests_has_no_errors_and_no_warnings() -> 
     with Children() as children:
         found = find_environment(None, sys.executable, environ, children)
     assert found.findings == ()
-    report = examine_environment(found.inventory, host(AMPERE), environ, Platform.LINUX_64)
+    report = examine_environment(Scene(found.inventory, host(AMPERE), environ, Matrix()))
     assert [it for it in report.findings if it.severity is not Severity.INFO] == []
     assert [it.about for it in report.findings if it.id == "check-not-made"] == []
     told = json.loads(json.dumps(report.inventory))
@@ -74,5 +74,6 @@ def test_named_environments_have_no_errors_and_no_warnings() -> None:
     for prefix in os.environ["ENVSOLVE_TEST_SOUND_PREFIXES"].split(os.pathsep):
         with Children() as children:
             found = find_environment(prefix, None, {}, children)
-        report = examine_environment(found.inventory, host(ComputeCapability(8, 0)), {}, directory=Path(prefix))
+        machine = host(ComputeCapability(8, 0))
+        report = examine_environment(Scene(found.inventory, machine, {}, Matrix(), directory=Path(prefix)))
         assert [it for it in (*found.findings, *report.findings) if it.severity is not Severity.INFO] == [], prefix

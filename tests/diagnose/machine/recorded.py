@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from envsolve.binary.loader_cache import FLAGS
-from envsolve.diagnose.machine import Limits, MachineReport, Surroundings, examine_machine
-from envsolve.diagnose.machine.survey import Survey
+from envsolve.diagnose.machine import Limits, Survey, examine_machine
+from envsolve.diagnose.report import Report
 from envsolve.host.detection import detect
 from envsolve.host.files import is_open_to_us
 from envsolve.host.machine import Machine
@@ -176,7 +176,7 @@ def loader_cache(entries: tuple[tuple[str, str], ...], flags: int = FLAGS["EM_X8
     return table + b"".join(struct.pack("<iIIIQ", flags, *place, 0, 0) for place in offsets) + strings
 
 
-def surroundings(root: Path, case: Case) -> Surroundings:
+def survey_of(root: Path, case: Case) -> Survey:
     """The machine of ``case``, laid out below ``root`` and detected from its files."""
     write(root, {**HEALTHY, **case.files})
     cached = tuple(CACHED.items()) if case.cached is None else case.cached
@@ -187,7 +187,7 @@ def surroundings(root: Path, case: Case) -> Surroundings:
     def may_open(path: Path) -> bool:
         return is_open_to_us(path) and not case.is_closed(path)
 
-    return Surroundings(machine, host, may_open, case.limits)
+    return Survey(machine, host, MATRIX, may_open=may_open, limits=case.limits)
 
 
 def detected(root: Path, case: Case) -> Host:
@@ -200,14 +200,9 @@ def detected(root: Path, case: Case) -> Host:
     return host._replace(**case.changes)  # type: ignore[arg-type]  # fields of the host by name
 
 
-def examined(root: Path, case: Case) -> MachineReport:
+def examined(root: Path, case: Case) -> Report:
     """The report on the machine of ``case``."""
-    return examine_machine(surroundings(root, case), MATRIX)
-
-
-def survey_of(root: Path, case: Case) -> Survey:
-    """For what is asked of one check."""
-    return Survey(surroundings(root, case), MATRIX)
+    return examine_machine(survey_of(root, case))
 
 
 def found(root: Path, case: Case) -> dict[str, Severity]:

@@ -12,14 +12,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from envsolve.diagnose.machine import examination, examine_machine, nearest_the_cause
-from envsolve.diagnose.machine.examination import CHECKS, Check
+from envsolve.diagnose.machine.examination import CHECKS
 from envsolve.diagnose.machine.nearest import EXPLAINS
 from envsolve.diagnose.machine.survey import Survey
 from envsolve.errors import MatrixError
 from envsolve.matrix import Matrix
 from envsolve.model.finding import Finding, Severity
 from tests.diagnose.machine.recorded import (
-    MATRIX,
     MULTIARCH,
     TOOLKIT,
     WORKING,
@@ -27,7 +26,7 @@ from tests.diagnose.machine.recorded import (
     Content,
     examined,
     library,
-    surroundings,
+    survey_of,
 )
 
 
@@ -51,9 +50,9 @@ def test_no_check_takes_others_down(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     def sound(survey: Survey) -> Iterator[Finding]:
         yield finding("sound")
 
-    checks = (Check("the network disk", stale_file), Check("a broken check", broken), Check("a sound one", sound))
+    checks = (("the network disk", stale_file), ("a broken check", broken), ("a sound one", sound))
     monkeypatch.setattr(examination, "CHECKS", checks)
-    first, second = examine_machine(surroundings(tmp_path, Case()), MATRIX).findings
+    first, second = examine_machine(survey_of(tmp_path, Case())).findings
     assert first.id == "sound"
     assert (second.id, second.severity) == ("check-not-made", Severity.INFO)
     assert "the network disk could not be looked at: [Errno 116] Stale file handle: '/nfs/lib'" in second.evidence
@@ -61,12 +60,14 @@ def test_no_check_takes_others_down(tmp_path: Path, monkeypatch: pytest.MonkeyPa
 
 
 def test_a_matrix_that_cannot_be_read_is_no_finding(tmp_path: Path) -> None:
+    survey = survey_of(tmp_path, Case())
+    survey.matrix = Matrix(tmp_path / "nowhere")
     with pytest.raises(MatrixError):
-        examine_machine(surroundings(tmp_path, Case()), Matrix(tmp_path / "nowhere"))
+        examine_machine(survey)
 
 
 def test_every_check_has_a_subject_of_its_own() -> None:
-    assert len({it.subject for it in CHECKS}) == len({it.look for it in CHECKS}) == len(CHECKS)
+    assert len(dict(CHECKS)) == len({check for _, check in CHECKS}) == len(CHECKS)
 
 
 def test_the_cause_stays_and_its_symptoms_go() -> None:

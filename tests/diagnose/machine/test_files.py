@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from envsolve.diagnose.machine import Limits, Surroundings, examine_machine
+from envsolve.diagnose.machine import Limits, Survey, examine_machine
 from envsolve.diagnose.machine.files import MachineFiles
 from envsolve.host.detection import examine
 from envsolve.host.machine import Machine, this_platform
 from envsolve.model.finding import Severity
-from tests.diagnose.machine.recorded import MATRIX, MULTIARCH, Case, examined, library, surroundings, the_finding, write
+from tests.diagnose.machine.recorded import MATRIX, MULTIARCH, Case, examined, library, survey_of, the_finding, write
 
 LONG = "x" * 300
 """Longer than a name may be: a real error of the file system, for root too."""
@@ -101,7 +101,7 @@ def test_a_variable_that_is_no_path_harms_nothing(tmp_path: Path) -> None:
 
 
 def test_an_unreadable_directory_becomes_a_finding(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    given = surroundings(tmp_path, Case({"opt/a/libcudart.so.12": library()}, environ={"LD_LIBRARY_PATH": "/opt/a"}))
+    given = survey_of(tmp_path, Case({"opt/a/libcudart.so.12": library()}, environ={"LD_LIBRARY_PATH": "/opt/a"}))
     scandir = os.scandir
 
     def refused(path: Path) -> object:
@@ -110,25 +110,25 @@ def test_an_unreadable_directory_becomes_a_finding(tmp_path: Path, monkeypatch: 
         return scandir(path)
 
     monkeypatch.setattr(os, "scandir", refused)
-    (finding,) = examine_machine(given, MATRIX).findings
+    (finding,) = examine_machine(given).findings
     assert finding.id == "check-not-made"
     assert "/opt/a could not be looked at: Permission denied" in finding.cause
 
 
 @pytest.mark.parametrize("content", [b"", b"\xff" * 200, b"glibc-ld.so.cache1.1" + b"\xff" * 90])
 def test_garbage_in_files_ends_nothing(content: bytes, tmp_path: Path) -> None:
-    given = surroundings(tmp_path, Case())
+    given = survey_of(tmp_path, Case())
     garbage = (
         *("etc/ld.so.cache", "etc/os-release", "proc/driver/nvidia/version", "sys/module/nvidia/version"),
         *("usr/local/cuda-12.4/version.json", "proc/sys/kernel/osrelease", "proc/1/cgroup", "var/lib/dpkg/status"),
         *(f"{MULTIARCH}/libcuda.so.580.65.06", "etc/nv_tegra_release", "sys/bus/pci/devices/0000:01:00.0/vendor"),
     )
     write(tmp_path, dict.fromkeys(garbage, content))
-    report = examine_machine(given, MATRIX)
+    report = examine_machine(given)
     assert not any("could not be looked at: " in it.cause for it in report.findings), report.findings
 
 
 def test_the_machine_of_the_tests_can_be_examined() -> None:
     machine = Machine(this_platform(), dict(os.environ))
-    report = examine_machine(Surroundings(machine, examine(machine, thorough=False)), MATRIX)
+    report = examine_machine(Survey(machine, examine(machine, thorough=False), MATRIX))
     assert report.inventory["driver"]

@@ -12,14 +12,14 @@ from tests.fake_driver.builder import GTX_1080_TI, Device, FakeDriver
 
 EXAMINE = """
 import json, os
-from envsolve.diagnose.machine import Surroundings, examine_machine
+from envsolve.diagnose.machine import Survey, examine_machine
 from envsolve.host.detection import examine
 from envsolve.host.machine import Machine, this_platform
 from envsolve.matrix import Matrix, find_matrix
 
 matrix = Matrix(find_matrix())
 machine = Machine(this_platform(), os.environ)
-report = examine_machine(Surroundings(machine, examine(machine, pci_table=matrix.pci_ids.get)), matrix)
+report = examine_machine(Survey(machine, examine(machine, pci_table=matrix.pci_ids.get), matrix))
 print(json.dumps([[it.as_json() for it in report.findings], dict(report.inventory)]))
 """
 H100 = Device("NVIDIA H100 80GB HBM3", "9.0", 81559)

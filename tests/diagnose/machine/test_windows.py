@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from envsolve.diagnose.machine import Surroundings, examine_machine
-from envsolve.diagnose.machine.examination import MachineReport
+from envsolve.diagnose.machine import Survey, examine_machine
+from envsolve.diagnose.report import Report
 from envsolve.host.machine import Machine
 from envsolve.host.probe import Source
 from envsolve.model.capability import ComputeCapability
@@ -31,13 +31,13 @@ READING = Reading(Source.NVML, DRIVER, CudaVersion(13, 0), (RTX_4090,))
 HOST = Host(Platform.WIN_64, DRIVER, CudaVersion(13, 0), None, (RTX_4090,), readings=(READING,))
 
 
-def examined(root: Path, files: dict[str, Content], environ: dict[str, str], host: Host = HOST) -> MachineReport:
+def examined(root: Path, files: dict[str, Content], environ: dict[str, str], host: Host = HOST) -> Report:
     write(root, {**FILES, **files})
     machine = Machine(Platform.WIN_64, {**ENVIRON, **environ}, root, live=False)
-    return examine_machine(Surroundings(machine, host), MATRIX)
+    return examine_machine(Survey(machine, host, MATRIX))
 
 
-def found(report: MachineReport) -> dict[str, Severity]:
+def found(report: Report) -> dict[str, Severity]:
     return {it.id: it.severity for it in report.findings}
 
 
@@ -93,4 +93,4 @@ def test_a_driver_of_windows_that_dropped_the_gpu(tmp_path: Path) -> None:
 def test_macos_has_no_cuda(tmp_path: Path) -> None:
     machine = Machine(Platform.OSX_ARM64, {"CUDA_HOME": ""}, tmp_path, live=False)
     host = Host(Platform.OSX_ARM64, status=GpuStatus.NO_HARDWARE)
-    assert found(examine_machine(Surroundings(machine, host), MATRIX)) == {"macos-without-cuda": Severity.INFO}
+    assert found(examine_machine(Survey(machine, host, MATRIX))) == {"macos-without-cuda": Severity.INFO}

@@ -7,9 +7,7 @@ from collections.abc import Iterable, Iterator
 from packaging.specifiers import SpecifierSet
 
 from envsolve.diagnose.environment.builds import Build
-from envsolve.diagnose.environment.codes import listed
 from envsolve.diagnose.environment.metadata import Package
-from envsolve.diagnose.environment.remedies import installer_of
 from envsolve.diagnose.environment.scene import Scene
 from envsolve.frameworks import FRAMEWORKS, frameworks_among
 from envsolve.model.build_facts import BuildFacts
@@ -35,7 +33,7 @@ def packages_without_code(scene: Scene) -> Iterator[Finding]:
         others = (it for it in scene.matrix.build_facts(package.name, scene.platform) if it.code is not None)
         yield scene.finding(
             "package-without-code-for-gpu",
-            (f"GPU: {gpu}", f"{package.label}: {listed(facts.code or DeviceCode(()))}"),
+            (f"GPU: {gpu}", f"{package.label}: {facts.code or DeviceCode(())}"),
             about=package,
             severity=_severity(facts),
             sources=_sources(facts),
@@ -117,7 +115,7 @@ def _needs(
         version=version,
         requirement=str(need),
         other=need.name,
-        installer=None if package is None else installer_of(package, scene),
+        installer=None if package is None else scene.installer_of(package),
         other_version=None if package is None else package.version,
     )
 

@@ -1,16 +1,18 @@
-"""Whether frameworks and the libraries they load have code for the GPUs of the machine."""
+"""Whether frameworks and the libraries they load have code for the GPUs of the machine, or were built for the CPU."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
 from envsolve.diagnose.environment.builds import Build
-from envsolve.diagnose.environment.codes import listed
 from envsolve.diagnose.environment.scene import Scene
+from envsolve.frameworks import FRAMEWORKS, Framework
 from envsolve.model.capability import ComputeCapability, DeviceCode
 from envsolve.model.finding import Finding, Severity
 from envsolve.validation.inside.library_versions import component_of
+from envsolve.validation.installed import Installed
 
 _FAILS = {
     "cublas": "matrix products",
@@ -30,7 +32,7 @@ _MANY_GPUS = frozenset({"nccl"})
 def code_in_libraries(scene: Scene) -> Iterator[Finding]:
     """Frameworks and libraries they load whose files have no code for a GPU; each GPU is judged separately."""
     for build in scene.builds:
-        own = scene.codes.in_files(build.framework.files(*build.framework.libraries.code))
+        own = scene.code_in(build.framework.files(*build.framework.libraries.code))
         for gpu in scene.capabilities:
             bare = {file: code for file, code in own.items() if code.runs_as(gpu) is None}
             if bare:
@@ -41,7 +43,7 @@ def code_in_libraries(scene: Scene) -> Iterator[Finding]:
                 path, code = next(iter(compiled.items()))
                 yield scene.finding(
                     "ptx-only",
-                    (f"{file}: {listed(code)}" for file, code in compiled.items()),
+                    (f"{file}: {code}" for file, code in compiled.items()),
                     about=build.framework,
                     capability=gpu,
                     path=path.name,
@@ -53,7 +55,7 @@ def code_in_libraries(scene: Scene) -> Iterator[Finding]:
 def code_of_builds(scene: Scene) -> Iterator[Finding]:
     """Frameworks whose own files contain no code for a GPU, by the conda prefix or else by the matrix."""
     for build in scene.builds:
-        if scene.codes.in_files(build.framework.files(*build.framework.libraries.code)):
+        if scene.code_in(build.framework.files(*build.framework.libraries.code)):
             continue
         code, sources = _known_code(build, scene)
         for gpu in scene.capabilities if code is not None else ():
@@ -63,9 +65,7 @@ def code_of_builds(scene: Scene) -> Iterator[Finding]:
 
 def _known_code(build: Build, scene: Scene) -> tuple[DeviceCode | None, tuple[str, ...]]:
     """The code of a build and its sources: its file in the prefix, or else the rows of the matrix if these agree."""
-    in_prefix = scene.codes.in_files(
-        tuple(scene.inventory.prefix / name for name in build.framework.framework.conda_code)
-    )
+    in_prefix = scene.code_in(tuple(scene.inventory.prefix / name for name in build.framework.framework.conda_code))
     if in_prefix:
         return next(iter(in_prefix.values())), ()
     known = {release.code for release in build.releases if release.cuda is not None}
@@ -77,16 +77,16 @@ def _in_loaded(build: Build, loaded: Mapping[str, str], gpu: ComputeCapability, 
     for name, path in loaded.items():
         component = component_of(name)
         fails = _FAILS.get(component or "")
-        code = scene.codes.of(path) if fails is not None else DeviceCode(())
+        code = scene.code_of(path) if fails is not None else DeviceCode(())
         if (code.sass or code.ptx) and code.runs_as(gpu) is None:
             yield scene.finding(
                 "library-without-code-for-gpu",
-                (f"{Path(path)}: {listed(code)}",),
+                (f"{Path(path)}: {code}",),
                 about=build.framework,
                 severity=Severity.WARNING if component in _MANY_GPUS else Severity.ERROR,
                 capability=gpu,
                 library=name,
-                covered=listed(code),
+                covered=str(code),
                 fails=fails,
             )
 
@@ -100,7 +100,7 @@ def _no_code(
     scene: Scene,
 ) -> Finding:
     names = dict.fromkeys(it.name or "a GPU" for it in scene.host.gpus if it.compute_capability == gpu)
-    covered = tuple(dict.fromkeys(map(listed, codes)))
+    covered = tuple(dict.fromkeys(map(str, codes)))
     return scene.finding(
         "no-code-for-gpu",
         (f"GPU: {' and '.join(names)} ({gpu})", f"{build.label}: {'; '.join(covered)}"),
@@ -110,3 +110,33 @@ def _no_code(
         path=where,
         covered=covered[0],
     )
+
+
+def cpu_builds(scene: Scene) -> Iterator[Finding]:
+    """Frameworks without CUDA, on a machine that has a GPU."""
+    there = {it.name: it for it in scene.files.frameworks}
+    for known in FRAMEWORKS.values() if scene.has_gpu else ():
+        shows = _shows_cpu(known, there.get(known.name), scene) if scene.files.is_wanted(known.name) else None
+        if shows is not None:
+            facts = {"framework": known.title, "name": known.name}
+            yield scene.finding("cpu-build", [shows], about=known.name, gpu_is_here=True, **facts)
+
+
+def _shows_cpu(known: Framework, there: Installed | None, scene: Scene) -> str | None:
+    """The evidence that this is a CPU build; None for any other. ``there`` is None if its module is missing."""
+    if there is not None:
+        if there.says_no_gpu is not None:
+            return there.says_no_gpu
+        if any("cuda" in file.name for file in there.files(*known.libraries.code)):
+            return None
+    installed = scene.inventory.distributions
+    present = next((it for it in installed if known.is_installed_as(it.name)), None)
+    records = (scene.conda.by_name.get(name) for name in known.conda_builds) if there or present else ()
+    build = next((it.build for it in records if it is not None), "")
+    if re.match(r"(cpu|mkl)", build):
+        return f"the build of the conda package is {build}"
+    if present is None or known.gpu_packages is None or "cuda" in build:
+        return None
+    if any(known.has_gpu_code(it.name, it.version) for it in installed):
+        return None
+    return f"{present.name} {present.version} is installed, and no package with its GPU code"

@@ -8,9 +8,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from envsolve.binary.lookup import Rule
+from envsolve.boundary.display import listed
 from envsolve.diagnose.environment.reading import is_file, names_of, placed, real, shown
 from envsolve.diagnose.environment.scene import Scene
-from envsolve.diagnose.environment.words import listed
 from envsolve.matrix.library_names import LibraryNames
 from envsolve.model.finding import Finding, Severity
 from envsolve.validation.inside.library_versions import component_of

@@ -1,4 +1,10 @@
-"""Libraries that a framework needs and does not find: where they were searched, and what installs them."""
+"""Libraries that a framework needs and does not find: where they were searched, and what installs them.
+
+Among them is the C++ runtime of Visual Studio, which Windows does not include. Python includes vcruntime140.dll.
+msvcp140.dll and, for code of Visual Studio 2019 and newer, vcruntime140_1.dll come with the redistributable package,
+with conda's vc14_runtime, or with the framework (onnxruntime itself looks for all three,
+``onnxruntime/capi/onnxruntime_validation.py``).
+"""
 
 from __future__ import annotations
 
@@ -13,7 +19,7 @@ from envsolve.binary.dll_search import DllLookup
 from envsolve.binary.lookup import Lookup, Rule
 from envsolve.diagnose.environment.families import component_in
 from envsolve.diagnose.environment.loads import Loading
-from envsolve.diagnose.environment.reading import plain
+from envsolve.diagnose.environment.reading import names_of, plain
 from envsolve.diagnose.environment.scene import Scene
 from envsolve.frameworks import Preload
 from envsolve.lockfile.wheels import requirements_of
@@ -178,3 +184,34 @@ def _first(lookups: Sequence[Lookup]) -> str:
 def _looked_in(lookup: Lookup) -> Iterator[str]:
     for rule, directory in dict.fromkeys(lookup.looked_in):
         yield f"looked in {directory or 'the current directory'} ({rule.value})"
+
+
+_NEEDED = ("vcruntime140.dll", "vcruntime140_1.dll", "msvcp140.dll")
+
+
+def visual_c_runtime(scene: Scene) -> Iterator[Finding]:
+    """One finding if a part of the runtime is neither beside Python, nor beside a framework, nor in the system."""
+    if not scene.platform.is_windows or not scene.files.frameworks:
+        return
+    root = scene.environ.get("SystemRoot") or scene.environ.get("WINDIR") or r"C:\Windows"
+    shared = (
+        Path(root, "System32"),
+        scene.inventory.executable.parent,
+        scene.inventory.prefix,
+        scene.inventory.prefix / "Library/bin",
+    )
+    shared_names = {name.casefold() for directory in shared for name in names_of(directory)}
+    for framework in scene.files.frameworks:
+        own = {
+            name.casefold()
+            for root in framework.files(*framework.libraries.dll_roots)
+            for name in names_of(root.parent)
+        }
+        lacking = [name for name in _NEEDED if name not in shared_names | own]
+        if lacking:
+            yield scene.finding(
+                "visual-c-runtime-missing",
+                [f"looked in {directory}" for directory in shared],
+                about=framework,
+                libraries=", ".join(lacking),
+            )

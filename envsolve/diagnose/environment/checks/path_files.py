@@ -76,7 +76,7 @@ def _broken(file: Path, faults: list[_Fault], scene: Scene) -> Finding:
         "path-file-broken",
         [f"{file}: {it.kind}: {it.value}" if it.value else f"{file}: {it.kind}" for it in faults],
         about=file.name,
-        severity=min((it.severity for it in faults), key=list(Severity).index),
+        severity=min((it.severity for it in faults), key=lambda it: it.rank),
         path=str(file),
         library=file.name,
         fault=first.kind,

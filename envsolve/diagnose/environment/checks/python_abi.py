@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from envsolve.boundary.display import listed
 from envsolve.diagnose.environment.metadata import Package
 from envsolve.diagnose.environment.scene import Scene
-from envsolve.diagnose.environment.words import listed
 from envsolve.model.finding import Finding
 
 _TAGGED = re.compile(r"(?P<stem>.+?)\.(?:cpython-|cp)(?P<tag>3\d+t?)-[\w-]+\.(?:so|pyd)\Z")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
@@ -10,7 +11,6 @@ from envsolve.diagnose.environment.active import ACTIVE, stale_in
 from envsolve.diagnose.environment.families import is_framework, is_of_gpu_stacks
 from envsolve.diagnose.environment.metadata import Packages
 from envsolve.diagnose.environment.reading import is_directory, is_file, real
-from envsolve.diagnose.environment.remedies import quoted
 from envsolve.diagnose.environment.scene import Scene
 from envsolve.model.finding import Finding, Severity
 
@@ -46,7 +46,7 @@ def other_python(scene: Scene) -> Iterator[Finding]:
         about="python",
         variable=variable,
         program=str(found),
-        program_typed=quoted(scene.inventory.executable),
+        program_typed=shlex.quote(str(scene.inventory.executable)),
     )
 
 

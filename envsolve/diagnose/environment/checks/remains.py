@@ -7,12 +7,12 @@ pip renames a package it replaces, its first letter to ``~``, and removes the re
 from __future__ import annotations
 
 import os
+import shlex
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from envsolve.diagnose.environment.families import is_of_gpu_stacks
 from envsolve.diagnose.environment.reading import is_directory, names_of
-from envsolve.diagnose.environment.remedies import quoted
 from envsolve.diagnose.environment.scene import Scene
 from envsolve.model.finding import Finding, Severity
 from envsolve.model.names import normalized
@@ -50,7 +50,7 @@ def renamed(scene: Scene) -> Iterator[Finding]:
                 severity=_severity(known),
                 packages=tuple(known),
                 files=tuple(shown),
-                files_typed=" ".join(quoted(directory / name) for name in shown),
+                files_typed=" ".join(shlex.quote(str(directory / name)) for name in shown),
                 directory=str(directory),
             )
 
@@ -88,7 +88,7 @@ def without_record(scene: Scene) -> Iterator[Finding]:
                 about=package,
                 severity=_severity([package.name]),
                 directory=str(package.folder),
-                path_typed=quoted(package.folder),
+                path_typed=shlex.quote(str(package.folder)),
                 files=tuple(lacks),
             )
 

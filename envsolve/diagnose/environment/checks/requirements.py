@@ -21,7 +21,6 @@ from packaging.version import Version
 from envsolve.diagnose.environment.builds import Build
 from envsolve.diagnose.environment.families import is_of_gpu_stacks
 from envsolve.diagnose.environment.metadata import Package
-from envsolve.diagnose.environment.remedies import installer_of
 from envsolve.diagnose.environment.scene import Scene
 from envsolve.diagnose.environment.wanted import Wanted
 from envsolve.frameworks import FRAMEWORKS, frameworks_among
@@ -194,5 +193,5 @@ def _not_met(unmet: list[Wanted], severity: Severity, scene: Scene) -> Finding:
         other_version=versions[first.name],
         more_requirements=len(unmet) - 1,
         is_framework=bool(frameworks_among([package.name])),
-        installer=installer_of(package, scene),
+        installer=scene.installer_of(package),
     )
