@@ -146,6 +146,8 @@ class DependentFramework(NamedTuple):
     platforms: tuple[str, ...]
     cpu_index: str | None
     kernel: str | None
+    least: str
+    """The least compute capability that its wheels have code for."""
 
     @property
     def probe(self) -> str:
@@ -233,8 +235,8 @@ def read_dependent_framework(name: str, document: Mapping[str, Any]) -> Dependen
     """Return the dependent framework ``name`` from its file. Raises KeyError if a required key is missing."""
     get = document.get
     title, on, platforms = document["title"], document["on"], tuple(document["platforms"])
-    extra = get("extra-before")
-    return DependentFramework(name, title, on, get("oldest"), extra, platforms, get("cpu-index"), get("kernel"))
+    extra, least = get("extra-before"), document["least"]
+    return DependentFramework(name, title, on, get("oldest"), extra, platforms, get("cpu-index"), get("kernel"), least)
 
 
 def read_framework(name: str, document: Mapping[str, Any]) -> Framework:

@@ -13,7 +13,7 @@ from typing import NamedTuple
 from envsolve.diagnose.knowledge import Knowledge
 from envsolve.diagnose.quoted import said
 from envsolve.findings.catalogue import shipped
-from envsolve.frameworks import FRAMEWORKS, frameworks_among
+from envsolve.frameworks import DEPENDENT_FRAMEWORKS, FRAMEWORKS, DependentFramework, frameworks_among
 from envsolve.model.capability import ComputeCapability
 from envsolve.model.host import Host, Platform
 from envsolve.model.release import Release
@@ -142,6 +142,16 @@ class Case:
         texts = self.every("gpu_name")
         passing = (it.name for it in FRAMEWORKS.values() if any(map(it.is_mentioned_in, texts)))
         return self.framework or next(passing, None)
+
+    @cached_property
+    def dependent(self) -> DependentFramework | None:
+        """The package that requires one build of the framework, so that another build breaks it; given, or named."""
+        found = (it for name, it in DEPENDENT_FRAMEWORKS.items() if name in self.given.packages)
+        named = map(str.casefold, self.every("dependent"))
+        it = next(found, None) or next((DEPENDENT_FRAMEWORKS[name] for name in named), None)
+        if it is None or self.framework not in (None, it.on):
+            return None
+        return it if self.platform is None or self.platform.value in it.platforms else None
 
     def version_of(self, framework: str | None) -> str | None:
         """The version of a framework as the text has it, local part included: ``2.1.0+cu118``."""

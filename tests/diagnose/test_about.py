@@ -77,3 +77,39 @@ def test_a_library_of_linux_is_told_for_linux_whatever_platform_is_given() -> No
     assert all(word in note.text for word in ("libcudart.so.11.0", "win-64", "linux-64"))
     assert "DLL" not in answer.findings[0].fix
     assert explained("cudart64_110.dll not found", ExplainRequest(platform=Platform.WIN_64)).notes == ()
+
+
+TOO_NEW = (
+    "NVIDIA GeForce RTX 5090 with CUDA capability sm_120 is not compatible with the current PyTorch installation.\n"
+    "The current PyTorch install supports CUDA capabilities sm_50 sm_60 sm_70 sm_75 sm_80 sm_86 sm_90."
+)
+TOO_OLD = (
+    "Found GPU0 Tesla P100 which is of cuda capability 6.0. PyTorch no longer supports this GPU because it is too old."
+)
+
+
+@pytest.mark.parametrize(
+    ("text", "asked", "expected"),
+    [
+        pytest.param(TOO_NEW, ExplainRequest(frameworks=("vllm",)), "envsolve --framework vllm --gpu 12.0", id="given"),
+        pytest.param(
+            f"INFO vllm serve\n{TOO_NEW}", ExplainRequest(), "envsolve --framework vllm --gpu 12.0", id="named"
+        ),
+        pytest.param(TOO_NEW, ExplainRequest(), "envsolve --framework pytorch --gpu 12.0", id="PyTorch alone"),
+        pytest.param(
+            f"INFO vllm serve\n{TOO_NEW}",
+            ExplainRequest(platform=Platform.WIN_64),
+            "envsolve --framework pytorch --gpu 12.0 --platform win-64",
+            id="no vLLM for Windows",
+        ),
+        pytest.param(TOO_OLD, ExplainRequest(frameworks=("vllm",)), None, id="no vLLM for the GPU"),
+    ],
+)
+def test_a_package_that_requires_one_build_is_replaced_as_a_whole(
+    text: str, asked: ExplainRequest, expected: str | None
+) -> None:
+    commands = explained(text, asked).findings[0].commands
+    assert [it for it in commands if it.startswith("envsolve")] == ([] if expected is None else [expected])
+    assert any(it.startswith("pip install torch==") for it in commands) == (
+        expected is not None and "vllm" not in expected
+    )

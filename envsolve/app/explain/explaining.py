@@ -7,9 +7,6 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, NamedTuple
 
-from packaging.specifiers import SpecifierSet
-
-from envsolve.app.request.command import command_of
 from envsolve.app.status.results import Explanation
 from envsolve.boundary.secrets import masked
 from envsolve.diagnose.case import TITLES, Case, Given
@@ -21,7 +18,7 @@ from envsolve.diagnose.reading.interest import interesting
 from envsolve.diagnose.scan import Seen, anchors_of, scan
 from envsolve.diagnose.tables import Tables
 from envsolve.errors import Hint, UsageError
-from envsolve.frameworks import DEPENDENT_FRAMEWORKS, FRAMEWORKS, DependentFramework
+from envsolve.frameworks import FRAMEWORKS
 from envsolve.host.machine import this_platform
 from envsolve.lockfile.reading import lock_at
 from envsolve.matrix import Matrix
@@ -30,7 +27,6 @@ from envsolve.model.finding import Finding
 from envsolve.model.host import Host, Platform
 from envsolve.model.lock_format import PROJECT_LOCKS
 from envsolve.model.note import Note
-from envsolve.model.request import FrameworkRequest, Packages, Request
 from envsolve.model.versions import DriverVersion
 
 if TYPE_CHECKING:
@@ -145,25 +141,9 @@ def _findings(case: Case, tables: Tables) -> tuple[Finding, ...]:
 def _notes(seen: Seen, case: Case) -> Iterator[Note]:
     if seen.left_out:
         yield Note("lines-left-out", LEFT_OUT.format(seen.left_out))
-    given = (it for name, it in DEPENDENT_FRAMEWORKS.items() if name in case.given.packages)
-    for it in (it for it in given if it.on == case.framework):
-        text = f"{it.title} runs on the {FRAMEWORKS[it.on].title} that it requires, which this is about"
-        yield Note("dependent-framework", f"{text}: a lock chooses both together", _lock_of(it, case))
     if case.linux_library is not None:
         text = OF_LINUX.format(library=case.linux_library, given=case.given.platform, platform=case.platform)
         yield Note("platform-of-text", text)
-
-
-def _lock_of(dependent: DependentFramework, case: Case) -> str:
-    """The command for a lock with a dependent framework on the machine of ``case``."""
-    request = Request(
-        frameworks=(FrameworkRequest(dependent.on, SpecifierSet()),),
-        gpus=tuple(map(str, case.capabilities)) or ("auto",),
-        driver=case.driver,
-        format="requirements",
-        packages=Packages(requirements=(dependent.name,)),
-    )
-    return command_of(request)
 
 
 OF_LINUX = (

@@ -1,7 +1,8 @@
 """Finds an environment that fixes a diagnosis. The solver checks every command before it is suggested.
 
 Tried, in order: 1. the framework at its present version (another build, CUDA or source) 2. any version. If the GPU is
-unknown, nothing can be solved, and the suggested command detects the machine.
+unknown, nothing can be solved, and the suggested command detects the machine. A package that requires one build of the
+framework is requested instead of it.
 """
 
 from __future__ import annotations
@@ -17,7 +18,9 @@ from envsolve.app.solve.solving import framework_requests, stacks_of
 from envsolve.diagnose.case import Case
 from envsolve.diagnose.cause import Remedy
 from envsolve.errors import EnvsolveError, UnsolvableError, UsageError
+from envsolve.frameworks import FRAMEWORKS, DependentFramework
 from envsolve.matrix import Matrix
+from envsolve.model.capability import ComputeCapability
 from envsolve.model.host import Platform
 from envsolve.model.request import FrameworkRequest, Request, parse_cuda_versions, parse_versions
 from envsolve.model.solution import Solution
@@ -39,6 +42,9 @@ def advice_on(remedy: Remedy, case: Case, matrix: Matrix, about: str | None) -> 
 
     None if no framework is known.
     """
+    dependent = None if remedy.frameworks else case.dependent
+    if dependent is not None and about in (None, dependent.on):
+        return _with_dependent(dependent, remedy, case)
     named = remedy.frameworks or (() if about is None else (about,))
     try:
         frameworks = framework_requests(named, matrix) if named else ()
@@ -63,6 +69,20 @@ def advice_on(remedy: Remedy, case: Case, matrix: Matrix, about: str | None) -> 
             continue
         return Advice("", (command_of(attempt),), _stack_text(solutions[0], request))
     return None if refused is None else _refused(refused)
+
+
+def _with_dependent(dependent: DependentFramework, remedy: Remedy, case: Case) -> Advice | None:
+    """The environment with a package that requires one build of the framework: that alone may not be replaced.
+
+    Its releases are on the index, so the command is not solved here. None for a GPU that it has no code for.
+    """
+    least = ComputeCapability.parse(dependent.least)
+    if any(it < least for it in case.capabilities):
+        return None
+    wanted = (FrameworkRequest(dependent.name, SpecifierSet()),)
+    request = _request(wanted, remedy, case) or Request(frameworks=wanted, gpus=("auto",), driver=case.driver)
+    more = f"{dependent.title} requires one build of {FRAMEWORKS[dependent.on].title}: the command chooses both."
+    return Advice("", (command_of(request),), more)
 
 
 def _request(frameworks: tuple[FrameworkRequest, ...], remedy: Remedy, case: Case) -> Request | None:

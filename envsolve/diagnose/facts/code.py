@@ -27,6 +27,7 @@ from envsolve.diagnose.facts.shared.gpu_code import (
     targets_in,
 )
 from envsolve.diagnose.facts.shared.pip_commands import torch_command
+from envsolve.frameworks import DEPENDENT_FRAMEWORKS
 from envsolve.model.capability import CodeTarget, ComputeCapability
 from envsolve.model.release import Release
 from envsolve.model.versions import CudaVersion, parsed_version
@@ -300,8 +301,8 @@ def maybe_pytorch(case: Case, lines: Lines) -> bool:
 # ---------------------------------------------------------------------------------------------- extensions
 
 _OWN_LEAST = {
-    "vllm": ("vLLM", ComputeCapability(7, 0)),
-    "sgl_kernel": ("SGLang (sgl-kernel)", ComputeCapability(7, 5)),
+    "vllm": ("vLLM", ComputeCapability.parse(DEPENDENT_FRAMEWORKS["vllm"].least)),
+    "sgl_kernel": ("SGLang (sgl-kernel)", ComputeCapability.parse(DEPENDENT_FRAMEWORKS["sglang"].least)),
     "flash_attn": ("FlashAttention 2", ComputeCapability(8, 0)),
 }
 """Packages whose own kernels begin at a capability: the installation notes of each."""
