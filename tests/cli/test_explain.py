@@ -60,7 +60,7 @@ def test_a_version_that_only_the_lock_here_names_counts(
     monkeypatch.chdir(tmp_path)
     words = ("explain", "--gpu", "V100", "--platform", "linux-64")
     without = envsolve(*words, PTXAS)
-    assert (without.err, "cuda-12.9" in without.out) == ("", False)
+    assert (without.err, "cu12>=12.9" in without.out) == ("", False)
     Path("uv.lock").write_text(
         'version = 1\nrequires-python = ">=3.11"\n[[package]]\nname = "demo"\nsource = { virtual = "." }\n'
         'dependencies = [{ name = "jax" }]\n[[package]]\nname = "jax"\nversion = "0.10.2"\n'
@@ -70,7 +70,7 @@ def test_a_version_that_only_the_lock_here_names_counts(
     found = envsolve(*words, PTXAS)
     assert found.err == "note: the text names no version of jax: 0.10.2 is what uv.lock in this directory has\n"
     assert found.out == envsolve(*words, "-f", "jax==0.10.2", PTXAS).out
-    assert "cuda-12.9" in found.out
+    assert "cu12>=12.9" in found.out
     of_here = f'  File "{tmp_path}/.venv/lib/python3.11/site-packages/jax/x.py", line 1\n{PTXAS}'
     assert "uv.lock" in envsolve(*words, of_here).err
     for others in (
@@ -86,8 +86,9 @@ def test_a_version_that_only_the_lock_here_names_counts(
 
 def test_ptxas_is_to_be_of_the_build_s_cuda_and_to_know_the_gpu(envsolve: Envsolve) -> None:
     old = envsolve("explain", "--gpu", "V100", "-f", "jax==0.10.2", "ptxas too old").out
-    assert "Put the ptxas of CUDA 12.9 first on PATH" in old
-    assert "/usr/local/cuda-12.9" in old
+    assert "pip install -U 'nvidia-cuda-nvcc-cu12>=12.9'" in old
+    toolkit = envsolve("explain", "--gpu", "V100", "-f", "jax==0.10.2", "ptxas too old", "/usr/local/cuda-12.1/bin").out
+    assert "export PATH=/usr/local/cuda-12.9/bin:$PATH" in toolkit
     assert "ptxas of CUDA 12.8 or newer" in envsolve("explain", "--gpu", "RTX 5090", "ptxas too old").out
 
 
@@ -123,6 +124,14 @@ def test_the_command_of_a_finding_was_solved_for_the_gpu_of_the_text(envsolve: E
     assert "--gpu 12.0" in command
     assert "The solver has checked this environment: pytorch" in found["more"]
     assert envsolve(*shlex.split(command)[1:]).code == 0
+
+
+def test_a_refusal_of_the_solver_is_not_in_a_fix_that_has_commands(envsolve: Envsolve) -> None:
+    text = "cudaErrorNoKernelImageForDevice paddlepaddle-gpu 3.0.0 RTX 5090"
+    found = json.loads(envsolve("explain", "--json", text).out)["findings"][0]
+    assert "packages/stable/cu129" in found["commands"][0]
+    assert "No environment fits" not in found["fix"]
+    assert "No environment fits" in found["more"]
 
 
 def test_a_version_is_not_stored_where_only_ptx_would_serve_the_gpu(envsolve: Envsolve) -> None:

@@ -254,11 +254,12 @@ def _finding(worded: WordedDiagnosis, case: Case, matrix: Matrix) -> Finding:
 
 
 def _with_advice(finding: Finding, advice: Advice) -> Finding:
-    """The finding with the solver's advice, which is about its first cause."""
+    """The finding with the solver's advice, which is about its first cause; it knows no wheels beyond the matrix."""
+    refused = advice.text if finding.commands else ""
     advised = finding._replace(
-        fix=f"{finding.fix} {advice.text}".strip(),
+        fix=finding.fix if refused else f"{finding.fix} {advice.text}".strip(),
         commands=tuple(dict.fromkeys((*finding.commands, *advice.commands))),
-        more=f"{finding.more} {advice.more}".strip(),
+        more=" ".join(filter(None, (finding.more, refused, advice.more))),
     )
     if not finding.possible_causes:
         return advised
