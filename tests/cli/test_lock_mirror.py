@@ -52,3 +52,22 @@ def test_a_companion_that_nothing_has_is_not_on_an_index(envsolve: Envsolve, wor
     result = lock(envsolve, world, "-f", "pytorch", "torchvision", *PASCAL)
     assert result.code == 1
     assert result.err.startswith("error: package-not-found\n  no package index has torchvision\n")
+
+
+@pytest.mark.parametrize(
+    ("words", "has_way"),
+    [(("--gpu", "8.9"), True), (("--gpu", "none"), False), (("--gpu", "8.9", "--source", "pytorch"), False)],
+)
+def test_without_the_index_of_pytorch_the_package_index_alone_is_offered(
+    words: tuple[str, ...], *, has_way: bool, envsolve: Envsolve, world: IndexServer
+) -> None:
+    """Nothing listens on port 9. PyPI has no build of PyTorch for the CPU on Linux."""
+    indexes = ("--index-url", world.index_url, "--pytorch-index-url", "http://127.0.0.1:9/whl")
+    request = ("-f", "pytorch", *words, "--platform", "linux-64", "--no-cache", "--format", "requirements", *indexes)
+    failed = envsolve(*request)
+    assert failed.err.startswith("error: index-unreachable\n"), failed.err
+    assert failed.code == 3
+    assert ("hint: the package index alone has builds for this request\n" in failed.err) is has_way
+    if has_way:
+        assert "--source pypi " in failed.err
+        assert pins_in(envsolve(*request, "--source", "pypi").out)["torch"] == "2.15.0"
