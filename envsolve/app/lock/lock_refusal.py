@@ -67,6 +67,7 @@ def packages_refusal(
     beside = [name for name in contested(conflict) if name in present]
     is_of_conda = any(present[name].requires is None for name in beside)
     unfit = {name: found for name in contested(conflict) if (found := reasons_of(name, conflict))}
+    unknown += [name for name, found in unfit.items() if found.keys() == {Unfit.NO_FILE}]  # only known from the matrix
     reasons = {it for found in unfit.values() for it in found}
     if any(conflict.provider.world.limits(name) for name in unfit):
         reasons -= {Unfit.YANKED, Unfit.PRERELEASE}  # of the other versions these are left because of the stack

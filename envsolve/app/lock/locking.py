@@ -14,21 +14,24 @@ from envsolve.app.packages.compiling import HOW_TO_COMPILE, cpu_by_default, how_
 from envsolve.app.packages.direct_packages import with_direct
 from envsolve.app.packages.lock_evidence import Origin
 from envsolve.app.packages.lock_frameworks import holding_on, require_wheels, with_frameworks
-from envsolve.app.packages.lock_indexes import Start, places, settings_of, start
+from envsolve.app.packages.lock_indexes import Start, is_of_pytorch, places, settings_of, start
 from envsolve.app.packages.lock_stacks import stays
 from envsolve.app.packages.requirements import Requirements, as_in_lock, read_requirements
 from envsolve.app.packages.wheel_ways import Tried, are_published, stack_text, ways_to_wheels
+from envsolve.app.request.command import way_out
 from envsolve.app.request.targets import Target, targets_of
 from envsolve.app.solve.solving import Solved, request_without_secrets
 from envsolve.app.status.lock_satisfies import differences
-from envsolve.errors import EnvsolveError, Hint, UnsolvableError
+from envsolve.errors import EnvsolveError, Hint, OutsideError, UnsolvableError
 from envsolve.index.store import store_at
 from envsolve.lockfile.formats import require_linux_for_image, write_python_lock
 from envsolve.lockfile.lock import Made
 from envsolve.matrix.load import Matrix
 from envsolve.model.need import parse_need
 from envsolve.model.note import Note
+from envsolve.model.release import Source
 from envsolve.model.request import Audit, Request
+from envsolve.resolve.solver import Solver
 
 WHEELS_ELSEWHERE = "extension-wheels-elsewhere"
 """The code of the note on a change of the request that gives a wheel instead of source; ``way`` has the change."""
@@ -49,6 +52,9 @@ def lock(lock_request: LockRequest, matrix: Matrix, environ: Mapping[str, str]) 
                 names = _requested(began) if error.code == PACKAGES_CONFLICT else {it.name for it in error.refused}
                 error.hints = (*_ways(names, lock_request, began, matrix, environ), *error.hints)
             raise
+        except OutsideError as error:
+            error.hints = (*_without_pytorch_index(error, lock_request, began, matrix, environ), *error.hints)
+            raise
     return _solved(request, locks, (*ways, *began.where.notes, *began.connection.notes, *hidden))
 
 
@@ -62,6 +68,19 @@ def _locks_of(lock_request: LockRequest, began: Start, matrix: Matrix, environ: 
     holds = holding_on(it.problem for it in targets)
     wanted = with_direct(wanted, connection, request.format, holds, _commits(lock_request, targets))
     return [TargetLock(lock_request, matrix, target, wanted, where) for target in targets]
+
+
+def _without_pytorch_index(
+    error: OutsideError, lock_request: LockRequest, began: Start, matrix: Matrix, environ: Mapping[str, str]
+) -> Iterator[Hint]:
+    """Suggest the package index alone if PyTorch's index failed and the other has builds for the request."""
+    request = lock_request.request
+    if request.sources or not is_of_pytorch(error, request):
+        return
+    instead, solver = request._replace(sources=(Source.PYPI,)), Solver(matrix)
+    targets = (with_frameworks(it, began.wanted, began.where) for it in targets_of(instead, matrix, environ))
+    if all(solver.can_solve(it.request, it.problem) for it in targets):
+        yield way_out("the package index alone has builds for this request", instead, request)
 
 
 def _requested(began: Start) -> set[str]:

@@ -51,6 +51,7 @@ from envsolve.app.packages.stack_wheels import (
     bounds_of,
     facts_beside,
     indexes_for,
+    is_lockable,
     limits_around,
     needs_of,
     question_around,
@@ -333,7 +334,15 @@ class TargetLock:
         if stranger is not None:
             raise self._without_folder(*stranger)
         self._rivals |= worlds.stack.rivals
+        best = self._on_same_python(best, problem)
         return Resolved(attempt, best, found, floors, chosen.answer.undecided)
+
+    def _on_same_python(self, best: Attempt, problem: Problem) -> Attempt:
+        """``best`` for the Python of ``problem``, if that supports the same versions: it tells more about an answer."""
+        same = self._best_stack(problem)
+        if same is None or [it.version for it in same.releases] != [it.version for it in best.releases]:
+            return best
+        return same
 
     def _limits(self, attempt: Attempt, *, in_part: bool) -> Limits:
         return limits_around(attempt.solution, self._wanted_on(attempt), self._matrix, in_part=in_part)
@@ -450,7 +459,7 @@ class TargetLock:
             if python is not None and python.release[:2] in known:
                 continue
             narrowed = problem if python is None else for_python(problem, str(python))
-            while (attempt := self._best_stack(narrowed)) is not None:
+            while (attempt := self._next_stack(narrowed, refused)) is not None:
                 try:
                     found = self._found(attempt, self._limits(attempt, in_part=True), connection)
                     return Resolved(attempt, self._best_stack(problem) or attempt, found, {})
@@ -465,6 +474,11 @@ class TargetLock:
         if error.code == PACKAGES_CONFLICT:
             error.hints = (*fitting_hints(behind, self._request), *error.hints)
         raise error
+
+    def _next_stack(self, problem: Problem, refused: Sequence[object]) -> Attempt | None:
+        """The best stack. After others were ``refused``, one that a lock cannot have is no reason, and gives None."""
+        stack = self._best_stack(problem)
+        return None if refused and stack is not None and not all(map(is_lockable, stack.releases)) else stack
 
     def _require_builds(self, problem: Problem, connection: Connection) -> Sequence[Conflict]:
         """Raise UnsolvableError with all packages that must be built. Returns the conflicts if builds do not help."""

@@ -249,14 +249,19 @@ def name_index(error: OutsideError, request: Request, where: Places | None) -> N
     """Add to an ``error`` of an index which setting names it, and how to name another one in ``request``."""
     from envsolve.index.failures import ANOTHER_INDEX
 
-    of_pytorch = (request.packages.pytorch_index_url or PYTORCH_INDEX).rstrip("/")
     key, what = "index-url", "use another index, such as a mirror,"
-    if error.address.startswith(f"{without_secrets(of_pytorch)}/"):
+    if is_of_pytorch(error, request):
         key, what = "pytorch-index-url", "use another PyTorch index, such as a mirror,"
     if where is not None and where.origin and _lies_below(error.address, where.default):
         error.cause = (*error.cause, f"that index is set in {where.origin}")
     hint = Hint(f"{what} with {request.requester.name_of(key)}")
     error.hints = tuple(hint if it == ANOTHER_INDEX else it for it in error.hints)
+
+
+def is_of_pytorch(error: OutsideError, request: Request) -> bool:
+    """Whether PyTorch's own index, or its mirror, failed."""
+    index = (request.packages.pytorch_index_url or PYTORCH_INDEX).rstrip("/")
+    return error.address.startswith(f"{without_secrets(index)}/")
 
 
 def _lies_below(address: str, index: str) -> bool:
