@@ -211,7 +211,8 @@ def _nothing_to_try(
         )
         return Conflict("known-bad-release", f"{requested}: {steps[0].requirement}", steps)
     known = {it.source for it in table.releases}
-    sources = dict.fromkeys(it for provider in providers for it in provider.sources if it in known or not known)
+    every = dict.fromkeys(source for provider in providers for source in provider.sources)
+    sources = [it for it in every if it in known] or every
     where = f"for {problem.platform} from {sentence_list(sources, 'or')}"
     kind = "CPU" if problem.cpu else "GPU"
     step = ConflictStep(f"{requested} was requested", "the request")
