@@ -175,7 +175,10 @@ def _compared(kind: str, wanted: Sequence[_Wanted], recorded: Sequence[str]) -> 
         else:
             text, code = f"{named}{it.text} is new", f"{kind}-new"
         locked = sentence_list(f"{package.name} {package.version}".strip() for package in it.found) or None
-        but = f", but the lock file has {locked or f'no {it.name}'}" if it.is_met is False else ""
+        but = ""
+        if it.is_met is False:
+            is_missing = code == f"{kind}-new" and locked is None
+            but = " and not in the lock file" if is_missing else f", but the lock file has {locked or f'no {it.name}'}"
         note = Note(code, f"{place}{text}{but}").about(name=it.name, wanted=it.text, recorded=before, locked=locked)
         yield Difference(note, it.is_met)
     for name, text in gone.items():  # a lock does not say which packages were required only by this
