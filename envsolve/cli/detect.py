@@ -61,6 +61,8 @@ def _reading(host: Host, number: int) -> str:
     reading = host.readings[number]
     facts = [f"driver {reading.driver}"] if reading.driver is not None else []
     facts += [f"CUDA {reading.driver_cuda}"] if reading.driver_cuda is not None else []
-    facts += [f"{sum(gpu.count for gpu in reading.gpus)} GPUs"] if reading.gpus is not None else []
+    if reading.gpus is not None:
+        count = sum(gpu.count for gpu in reading.gpus)
+        facts.append("1 GPU" if count == 1 else f"{count} GPUs")
     facts += [reading.problem.text] if reading.problem is not None else []
     return f"  source {reading.source}: {', '.join(facts) or 'no result'}"

@@ -88,7 +88,8 @@ def _print_schema(context: click.Context, _: click.Parameter, wanted: bool) -> N
     multiple=True,
     metavar="FILE",
     type=FileName("file"),
-    help="A lock file to write; its name sets the format. Repeatable. Default: pylock.toml, for conda conda-lock.yml.",
+    help="A lock file to write; its name sets the format. Repeatable. "
+    "Default: pylock.toml; conda-lock.yml for conda files.",
 )
 @option(
     "--exclude",

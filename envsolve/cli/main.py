@@ -19,6 +19,7 @@ from envsolve.cli.output import TO_A_PLACE, deliver, forget_stdout, output_faile
 from envsolve.cli.report import note, report
 from envsolve.cli.variables import PREFIX, unknown_variables
 from envsolve.errors import EnvsolveError, Hint, OutsideError, UsageError
+from envsolve.model.prose import sentence_list
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
@@ -329,7 +330,7 @@ def _usage_error(error: click.ClickException) -> UsageError:
         elsewhere = _ELSEWHERE.get((error.ctx.info_name or "" if error.ctx else "", error.option_name))
         meant = sorted(error.possibilities or ())
         if elsewhere or meant:
-            hints.append(elsewhere or Hint(f"did you mean {' or '.join(meant)}?"))
+            hints.append(elsewhere or Hint(f"did you mean {sentence_list(meant, 'or')}?"))
     mistakes = error.mistakes if isinstance(error, SeveralMistakes) else (error,)
     for it in mistakes:
         if isinstance(it, click.BadParameter) and _is_from_environment(it):

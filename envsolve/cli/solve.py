@@ -418,7 +418,8 @@ def _note_format(options: dict[str, Any], format_name: str) -> None:
         return
     by_name = format_for_file(Path(output))
     if by_name is None and options["format_name"] is None:
-        note(f"the name {output} says no format: it gets an environment.yml", quiet=options["quiet"])
+        text = f"the name {output} has no known format: it is written as an environment.yml (--format chooses another)"
+        note(text, quiet=options["quiet"])
     elif by_name not in (None, format_name):
         text = f"{output} gets the format {format_name}, although its name says {by_name}"
         note(text, quiet=options["quiet"])

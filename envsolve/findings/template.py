@@ -7,9 +7,9 @@ fact, and ``<< of {package}>>`` is omitted if its field is unknown. ``${NAME}`` 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
 
 from envsolve.findings.condition import Condition, Facts
+from envsolve.model.prose import sentence_list
 
 _FIELD = re.compile(r"(?<!\$)\{(\w+(?:\.\w+)*)(?:\|([^{}]+))?\}")
 _OPTIONAL = re.compile(r"<<([^<>]+)>>")
@@ -71,14 +71,8 @@ def fields_of(text: str) -> set[str]:
 def shown(value: object) -> str:
     """A value as text: several as ``a, b and c``, an unknown one as ""."""
     if isinstance(value, tuple) and not hasattr(value, "_fields"):
-        return listed(map(str, value))
+        return sentence_list(map(str, value))
     return "" if value is None or value is False else str(value)
-
-
-def listed(items: Iterable[str]) -> str:
-    """``a, b and c``."""
-    *names, last = dict.fromkeys(items) or ("",)
-    return f"{', '.join(names)} and {last}" if names else last
 
 
 def _required(text: str) -> set[str]:

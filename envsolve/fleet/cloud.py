@@ -11,6 +11,7 @@ from envsolve.boundary.document import TomlFile
 from envsolve.errors import Hint, UsageError
 from envsolve.fleet.node import Node
 from envsolve.model.host import Gpu, Host, Platform
+from envsolve.model.prose import sentence_list
 
 CLOUDS = ("aws", "azure", "gcp")
 
@@ -36,7 +37,8 @@ def machine_of(argument: str) -> Node | None:
         import difflib
 
         close = difflib.get_close_matches(name.lower(), types, n=3)
-        meant = (Hint(f"did you mean {' or '.join(f'{cloud}:{types[it].name}' for it in close)}?"),) if close else ()
+        names = sentence_list((f"{cloud}:{types[it].name}" for it in close), "or")
+        meant = (Hint(f"did you mean {names}?"),) if close else ()
         other = Hint("give its GPU and platform instead: --gpu and --platform")
         raise UsageError(
             "unknown-machine-type", f"no GPU machine of {cloud} is known as {name!r}", hints=(*meant, other)

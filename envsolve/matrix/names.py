@@ -18,6 +18,8 @@ _TOKEN = re.compile(r"[a-z]+|\d+")
 _PCI_ID = re.compile(r"[0-9a-f]{4}")
 _BRANDS = frozenset({"nvidia", "geforce", "tesla", "graphics", "card"})
 _SUGGESTIONS = 4
+_INSTANCE = re.compile(r"(?<=\S)\s+MIG\b.*", re.IGNORECASE)
+"""What CUDA adds to the product in the name of a MIG instance: NVIDIA A100-SXM4-40GB MIG 1g.5gb."""
 _OF_OTHERS = {
     "AMD": re.compile(r"\b(?:AMD|Radeon|RX ?\d{3,4}|Instinct|MI\d{2,3}X?|gfx\d+)\b", re.IGNORECASE),
     "Apple": re.compile(r"\b(?:Apple|M[1-5](?: ?(?:Pro|Max|Ultra))?)\b(?!\d)|\bMPS\b", re.IGNORECASE),
@@ -48,7 +50,7 @@ class GpuNames:
         An exact name wins. Otherwise every product with these words counts, if all have the same capability. Raises
         UsageError for a name that is unknown or has several capabilities.
         """
-        wanted = _tokens(text)
+        wanted = _tokens(_INSTANCE.sub("", text))
         if not wanted:
             raise self._unknown(text, setting)
         rows = [row for tokens, row in self._rows if tokens == wanted]
@@ -68,14 +70,16 @@ class GpuNames:
             return UsageError("unknown-gpu", message, hints=(Hint(f"for a CPU environment use {setting('none')}"),))
         import difflib
 
-        names = {" ".join(tokens): str(row["name"]) for tokens, row in self._rows}
+        rows = {" ".join(tokens): row for tokens, row in self._rows}
         is_name = any(it.isalpha() for it in text)  # digits alone are a mistyped compute capability
-        close = difflib.get_close_matches(" ".join(_tokens(text)), names, n=1, cutoff=0.6) if is_name else ()
-        hints = tuple(Hint(f"did you mean {names[name]!r}?") for name in close)
+        close = difflib.get_close_matches(" ".join(_tokens(text)), rows, n=1, cutoff=0.6) if is_name else ()
+        meant = _models([rows[name] for name in close])
+        hints = tuple(Hint(f"did you mean {it.name!r}?") for it in meant)
+        example = str(meant[0].capabilities[0]) if meant else "8.6"
         return UsageError(
             "unknown-gpu",
             f"no NVIDIA GPU is known as {text!r}",
-            hints=(*hints, Hint(f"give its compute capability instead, e.g. {setting('8.6')}")),
+            hints=(*hints, Hint(f"give its compute capability instead, e.g. {setting(example)}")),
         )
 
 

@@ -18,6 +18,7 @@ _BARE_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*\Z")
 _BARE_VERSION = re.compile(r"\d+(\.\d+)*(\.\*)?\Z")
 _ONE_EQUALS_SIGN = re.compile(r"(?<![=<>~!])=(\d[\d.]*)\Z")
 """Conda's form of a version, which means all versions with that prefix."""
+_FREE_THREADED = re.compile(r"\D*3\.?\d{1,2}t\Z")
 _PYTHON_TAG = re.compile(r"(?:python|py|cp)[ -]?(3)\.?(\d{1,2})\Z", re.IGNORECASE)
 _CUDA_TAG = re.compile(r"(?:cuda|cu)[ -]?(\d{1,2})\.?(\d)\Z", re.IGNORECASE)
 """A version in names of programs, wheels and indexes: python3.11, cp311, cu126."""
@@ -211,6 +212,8 @@ def parse_versions(text: str) -> SpecifierSet:
 
     Raises ValueError for anything else.
     """
+    if _FREE_THREADED.match(text.strip()):
+        raise ValueError(f"{text!r} is a free-threaded Python, which envsolve does not support")
     return _versions(text, "'3.11' or '>=3.10,<3.13'", _PYTHON_TAG)
 
 

@@ -11,6 +11,7 @@ from pathlib import Path, PurePosixPath, PureWindowsPath
 from typing import Any
 
 from envsolve.model.lock_format import SOLVED_FORMATS
+from envsolve.model.prose import sentence_list
 from envsolve.model.request import Policy
 from envsolve.project.keys import (
     ALIASES,
@@ -245,7 +246,7 @@ def _meant(name: str, known: Mapping[str, Key]) -> str:
 
     words = [*known, *(alias for alias, key in ALIASES.items() if key in known)]
     close = [ALIASES.get(it, it) for it in difflib.get_close_matches(name, words, n=1, cutoff=_CLOSE)]
-    return " or ".join(close or [it for it in known if name in it.split("-") or it in name.split("-")])
+    return sentence_list(close or [it for it in known if name in it.split("-") or it in name.split("-")], "or")
 
 
 def _unreadable(directory: Path, file: str) -> str | None:

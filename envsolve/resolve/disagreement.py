@@ -11,6 +11,7 @@ from typing import NamedTuple
 from packaging.version import Version
 
 from envsolve.errors import ConflictStep
+from envsolve.model.prose import sentence_list
 from envsolve.model.release import CudnnRelease, Release, Toolkit
 from envsolve.model.request import FrameworkRequest
 from envsolve.model.solution import Problem
@@ -62,8 +63,8 @@ def disagreement(problem: Problem, providers: Sequence[Provider]) -> Conflict:
     else:
         steps = [step for thing in things for step in _witness(thing, blocked)]
     why = [ConflictStep(_THINGS[thing].why, "one environment") for thing in things]
-    names = " and ".join(str(framework) for framework in problem.frameworks)
-    shared = " and ".join(_THINGS[thing].name for thing in things)
+    names = sentence_list(map(str, problem.frameworks))
+    shared = sentence_list(_THINGS[thing].name for thing in things)
     reasons = "; ".join(step.requirement for step in steps)
     message = f"no builds of {names} that run here share {shared}: {reasons}"
     return Conflict(_CODE, message, tuple(dict.fromkeys((*steps, *why))))

@@ -15,6 +15,7 @@ from packaging.version import Version
 
 from envsolve.errors import ConflictStep
 from envsolve.model.capability import ComputeCapability
+from envsolve.model.prose import sentence_list
 from envsolve.model.release import PlatformLimit, Release, Toolkit
 from envsolve.model.request import FrameworkRequest, Request
 from envsolve.model.solution import Machine, Problem
@@ -150,7 +151,7 @@ def _toolkit_conflict(problem: Problem, provider: Provider) -> Conflict:
     against = [links[-1] for links in provider.unmet(witness)]
     unmet = next((it for it in against if _kind(problem, it) != _NO_DRIVER), against[0])
     fact = _fact_of(problem, unmet)
-    others = "; the same is true for every other one requested" if len(toolkits) > 1 else ""
+    others = "; the same is true for every other requested CUDA" if len(toolkits) > 1 else ""
     steps = (step_of(requested[0]), step_of(unmet), ConflictStep(fact, _origin_of(problem, unmet)))
     return Conflict(_kind(problem, unmet), f"{unmet.because.text}; {fact}{others}", steps)
 
@@ -174,7 +175,7 @@ def _looked_at(requested: FrameworkRequest, request: Request, problem: Problem, 
     table = providers[0].table(requested.framework)
     meant = [it for it in table.releases if (it.cuda is None) is problem.cpu and it.lies_in(requested.specifier)]
     older = [it for it in meant if it.is_older_than(request.packages.exclude_newer)]
-    where = f" from {' or '.join(sources)}" if any(it.source not in sources for it in older) else ""
+    where = f" from {sentence_list(sources, 'or')}" if any(it.source not in sources for it in older) else ""
     return where + (f" {released_before(request)}" if len(older) < len(meant) else "")
 
 
@@ -209,8 +210,10 @@ def _nothing_to_try(
             ConflictStep(reason, str(requested), entry.evidence[0].reference) for reason, entry in bad.items()
         )
         return Conflict("known-bad-release", f"{requested}: {steps[0].requirement}", steps)
-    sources = dict.fromkeys(source for provider in providers for source in provider.sources)
-    where = f"for {problem.platform} from {' or '.join(sources)}"
+    known = {it.source for it in table.releases}
+    every = dict.fromkeys(source for provider in providers for source in provider.sources)
+    sources = [it for it in every if it in known] or every
+    where = f"for {problem.platform} from {sentence_list(sources, 'or')}"
     kind = "CPU" if problem.cpu else "GPU"
     step = ConflictStep(f"{requested} was requested", "the request")
     if not offered:
@@ -360,7 +363,7 @@ def _glibc_fact(machine: Machine) -> str:
 
 def _driver_fact(machine: Machine) -> str:
     if machine.driver is None:
-        gpus = " and ".join(machine.gpu_label(gpu) for gpu, _ in machine.gpus)
+        gpus = sentence_list(machine.gpu_label(gpu) for gpu, _ in machine.gpus)
         return f"no driver that new supports {gpus}"
     origin = f" (from {machine.driver_origin})" if machine.driver_origin else ""
     return f"{machine.name} has driver {machine.driver}{origin}"

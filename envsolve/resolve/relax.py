@@ -322,7 +322,7 @@ class _Relax:
         inside = self._request._replace(platforms=(), gpus=("auto",), hosts=(), driver=None)
         solution = self._try(inside, self._problem._replace(platform=Platform.LINUX_64))
         if solution is not None:
-            yield WayOut(f"in WSL2 {_label(solution)} fits; type there", inside, solution)
+            yield WayOut(f"{_label(solution)} fits in WSL2: run this there", inside, solution)
 
     def all_that_was_typed(self) -> Iterator[WayOut]:
         """Any version, date, source, Python and CUDA: what the machine itself can run."""

@@ -9,6 +9,7 @@ from packaging.version import Version
 
 from envsolve.model.fact import Fact
 from envsolve.model.note import Note
+from envsolve.model.prose import sentence_list
 from envsolve.model.release import CudnnRelease, Release, Toolkit
 from envsolve.model.request import Request
 from envsolve.model.requester import Requester
@@ -165,7 +166,7 @@ def _notes(choices: Sequence[Choice], problem: Problem, requester: Requester) ->
             "and may fail: conda-forge builds do not have this problem",
         )
     if len(problem.machines) > 1 and not any(machine.hosts for machine in problem.machines):
-        gpus = " and ".join(machine.gpu_label(gpu) for machine in problem.machines for gpu, _ in machine.gpus)
+        gpus = sentence_list(machine.gpu_label(gpu) for machine in problem.machines for gpu, _ in machine.gpus)
         text = f"no driver supports {gpus} together: the stack is for machines with one of them each"
         yield Note("machines-apart", text)
     if not problem.cpu and not problem.gpus:
@@ -174,4 +175,4 @@ def _notes(choices: Sequence[Choice], problem: Problem, requester: Requester) ->
 
 
 def _named(choices: Sequence[Choice]) -> str:
-    return " and ".join(f"{choice.release.framework} {choice.release.version}" for choice in choices)
+    return sentence_list(f"{choice.release.framework} {choice.release.version}" for choice in choices)

@@ -40,6 +40,11 @@ def test_data_and_text_hint_at_the_same(envsolve: Envsolve) -> None:
         (["-f", "pytorch", "--cuda", "cu121"], "usage", "did you mean 12.1?"),
         (["-f", "pytorch", "--python", "python3.11"], "usage", "did you mean 3.11?"),
         (["-f", "pytorch", "--python", "cp312"], "usage", "did you mean 3.12?"),
+        (
+            ["-f", "pytorch", "--python", "3.14t"],
+            "usage",
+            "'3.14t' is a free-threaded Python, which envsolve does not support",
+        ),
         (["-f", "pytorch", "--platform", "linux64"], "usage", "did you mean linux-64?"),
         (["-f", "pytorch", "--source", "conda"], "usage", "did you mean conda-forge?"),
         (["-f", "pytorch", "--gpu", "RX 7900 XTX"], "unknown-gpu", "is a GPU of AMD, and envsolve knows NVIDIA GPUs"),

@@ -47,7 +47,10 @@ def test_output_is_written_and_its_name_says_the_format(envsolve: Envsolve, tmp_
     ("words", "said"),
     [
         (("-o", "x.txt", "--format", "json"), "x.txt gets the format json, although its name says requirements"),
-        (("-o", "x.foo"), "the name x.foo says no format: it gets an environment.yml"),
+        (
+            ("-o", "x.foo"),
+            "the name x.foo has no known format: it is written as an environment.yml (--format chooses another)",
+        ),
         (("-o", "x.foo", "--format", "json"), ""),
         (("-o", "x.yml"), ""),
         (("-o", "-"), ""),

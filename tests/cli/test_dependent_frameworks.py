@@ -289,7 +289,7 @@ def test_an_environment_file_has_the_framework_that_it_requires(here: World) -> 
     done = environment(here, "-f", "vllm==0.30", "numpy", "--driver", NEW)
     assert by_pip(done) == {"torch": "torch==2.13.0", "vllm": "vllm==0.30.0", "numpy": "numpy"}
     assert "note: torch 2.13.0 is used, not 2.15.0: vllm 0.30.0 requires torch==2.13.0\n" in done.err
-    assert "note: pip chooses the versions of numpy later: a lock pins them now\n" in done.err
+    assert "note: numpy is not pinned: pip will choose its version, and a lock pins it\n" in done.err
     assert "--source pypi --index-url" in done.out.splitlines()[1]
     document = json.loads(environment(here, "-f", "vllm==0.30", "numpy", "--driver", NEW, "--json").out)
     assert [it["version"] for it in document["frameworks"]] == ["2.13.0"]

@@ -207,3 +207,16 @@ def test_a_lock_does_not_take_the_place_of_its_requirements(
     result = lock(envsolve, world, "-r", "requirements.txt", "-o", str(asked))
     assert (result.code, result.out, asked.read_text()) == (2, "", "pandas\n")
     assert result.err.startswith("error: contradictory-options\n")
+
+
+def test_a_constraint_that_leaves_versions_without_a_wheel_is_named(envsolve: Envsolve, world: IndexServer) -> None:
+    """The package has a wheel for this Python, but not in the versions that the constraint allows."""
+    world.add("base", [wheel("base", "1.0", tags="cp310-cp310-any"), wheel("base", "2.0")])
+    world.add("app", [wheel("app", f"{number}.0", [f"base>={number / 4}"]) for number in range(1, 6)])
+    Path("limits.txt").write_text("base<2\n", encoding="utf-8")
+    result = lock(envsolve, world, "app", "--constraint", "limits.txt")
+    assert result.code == 1
+    assert result.err.startswith(
+        "error: no-wheel\n  base 1.0 cannot be installed on Python 3.11.7 on linux-64: it has no"
+    )
+    assert "cause: -c limits.txt limits base to <2\n" in result.err

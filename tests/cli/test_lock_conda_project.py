@@ -109,7 +109,7 @@ def test_conda_locks_that_answer_the_request_ask_no_channel(locked: Path, envsol
             "envsolve.toml",
             '["tensorflow"]',
             '["tensorflow", "pytorch"]',
-            "pytorch is new, but the lock file has no pytorch",
+            "pytorch is new and not in the lock file",
         ),
         (
             "conda-lock.yml",

@@ -211,6 +211,11 @@ def test_notes_say_which_platform_they_are_about(envsolve: Envsolve, tmp_path: P
     assert "note: linux-64: no NVIDIA GPU was found: this is a CPU environment" in result.err
 
 
+def test_a_mac_gets_no_advice_to_name_a_gpu(envsolve: Envsolve) -> None:
+    result = envsolve("-f", "pytorch", "--platform", "osx-arm64")
+    assert (result.code, result.err) == (0, "note: CUDA does not exist for osx-arm64: this is a CPU environment\n")
+
+
 @pytest.mark.parametrize(
     ("request_", "rest"),
     [

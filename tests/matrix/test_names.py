@@ -29,6 +29,8 @@ from envsolve.matrix import Matrix
         ("GB10", "12.1"),
         ("NVIDIA A100-SXM4-80GB", "8.0"),
         ("NVIDIA H100 80GB HBM3", "9.0"),
+        ("NVIDIA A100-SXM4-40GB MIG 1g.5gb", "8.0"),
+        ("H100 mig", "9.0"),
     ],
 )
 def test_a_product_is_found_as_people_and_drivers_write_it(matrix: Matrix, text: str, capability: str) -> None:
@@ -49,7 +51,16 @@ def test_a_misspelt_name_gets_a_suggestion(matrix: Matrix) -> None:
     assert "did you mean" in refused.value.hints[0].text
 
 
-@pytest.mark.parametrize("text", ["", "NVIDIA", "!!", "Radeon RX 7900"])
+@pytest.mark.parametrize(
+    ("text", "example"), [("RTX 5909", "--gpu 12.0"), ("V1000 SXM2 16GB", "--gpu 7.0"), ("zz9", "8.6")]
+)
+def test_the_capability_in_a_hint_is_that_of_the_suggestion(matrix: Matrix, text: str, example: str) -> None:
+    with pytest.raises(UsageError) as refused:
+        matrix.gpus.find(text)
+    assert refused.value.hints[-1].text.endswith(example)
+
+
+@pytest.mark.parametrize("text", ["", "NVIDIA", "!!", "Radeon RX 7900", "MIG 1g.5gb"])
 def test_what_is_no_nvidia_gpu_is_unknown(matrix: Matrix, text: str) -> None:
     with pytest.raises(UsageError) as refused:
         matrix.gpus.find(text)

@@ -22,6 +22,7 @@ from envsolve.model.fact import Fact
 from envsolve.model.names import normalized
 from envsolve.model.note import Note
 from envsolve.model.package import Pin
+from envsolve.model.prose import sentence_list
 from envsolve.model.release import Release, Toolkit
 from envsolve.model.request import (
     Request,
@@ -152,7 +153,7 @@ class _Questions:
         """Which version of the framework a dependent one of the lock requires, as the lock says it."""
         about = self._stack.about(release.package)
         found = (self._stack.pin_of(it) for it in DEPENDENT_FRAMEWORKS)
-        of = " and ".join(f"{it.name} {it.version}" for it in found if it is not None)
+        of = sentence_list(f"{it.name} {it.version}" for it in found if it is not None)
         yield from about or [Fact(f"it is the newest that {of} runs with", "the lock of this request")]
 
     def _dependent(self, name: str, pin: Pin) -> Why:
@@ -186,11 +187,9 @@ class _Questions:
     def _choice_of_toolkit(self, toolkit: Toolkit) -> Fact:
         built = [it.release.label for it in self._solution.choices if it.release.cuda == toolkit.version]
         if built:
-            text = f"of the toolkits that satisfy all of this, {built[0]} was built with {toolkit.version}"
+            text = f"CUDA {toolkit.version} satisfies all of this, and {built[0]} was built with it"
         else:
-            text = (
-                f"of the toolkits that satisfy all of this, {toolkit.version} is the newest that every driver supports"
-            )
+            text = f"CUDA {toolkit.version} is the newest that satisfies all of this and that every driver supports"
         return Fact(text, f"--prefer {self._request.prefer}")
 
     def _cudnn(self, name: str) -> Why:

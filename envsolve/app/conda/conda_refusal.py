@@ -14,6 +14,7 @@ from envsolve.app.request.command import way_out
 from envsolve.errors import ConflictStep, Hint, UnsolvableError
 from envsolve.lockfile.lock import RequestedSpec
 from envsolve.model.conda import VirtualPackage
+from envsolve.model.prose import sentence_list
 from envsolve.model.request import Request
 from envsolve.model.solution import Problem, Solution
 
@@ -61,7 +62,7 @@ class Unfit(NamedTuple):
 def conda_refusal(unfit: Unfit, request: Request) -> UnsolvableError:
     """The error for a conflict between conda packages."""
     unfit = unfit._replace(text=_UNUSUAL_PYTHON.sub(_NO_USUAL_PYTHON, _TIED.sub("", unfit.text)))
-    channels = " or ".join(unfit.channels)
+    channels = sentence_list(unfit.channels, "or")
     platform = unfit.problem.platform
     missing = [found[1] for line in unfit.text.splitlines() if (found := _NONE_FOUND.search(line)) is not None]
     sentences = list(dict.fromkeys(sentences_in(unfit.text)))

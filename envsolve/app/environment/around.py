@@ -59,6 +59,7 @@ from envsolve.model.host import Platform
 from envsolve.model.need import Markers, Need
 from envsolve.model.note import Note
 from envsolve.model.package import Pin
+from envsolve.model.prose import sentence_list
 from envsolve.model.release import Release
 from envsolve.model.request import FrameworkRequest, Request
 from envsolve.model.request import Packages as RequestedPackages
@@ -375,7 +376,7 @@ class _Around:
             tried = ((row, _solution_of({**builds, name: row}, request, problem, solver)) for row in rows[name][::-1])
             row, solution = next((it for it in tried if it[1] is not None), (None, None))
             if row is None and name not in joined and not problem.cpu:
-                installed = " and ".join(self._installed.by_name[it].label for it in self._installed.frameworks)
+                installed = sentence_list(self._installed.by_name[it].label for it in self._installed.frameworks)
                 message = f"no build of {name} for this machine goes with the installed {installed}"
                 raise UnsolvableError("packages-conflict", message, hints=(Hint("use a separate environment"),))
             if row is None:
@@ -462,7 +463,7 @@ class _Around:
         if not names or (solution is not None and not self._unknown):
             return
         if self._unknown:
-            installed = " and ".join(self._installed.by_name[it].label for it in self._unknown)
+            installed = sentence_list(self._installed.by_name[it].label for it in self._unknown)
             why = f"the matrix does not know the installed {installed}"
         elif self._problem.cpu:
             why = "no GPU was found here; name the GPU with --gpu"

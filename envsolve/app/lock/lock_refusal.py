@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from time import monotonic
 
 from packaging.specifiers import SpecifierSet
@@ -84,7 +85,8 @@ def packages_refusal(
     elif Unfit.OTHER_HASHES in reasons:
         code, message = "hash-mismatch", _of_other_hashes(unfit, beside)
     elif reasons:
-        code, message = "no-wheel", _cannot_be_installed(unfit, target, solution)
+        limited = {name for name in unfit if any(it.origin for it in conflict.provider.world.limits(name))}
+        code, message = "no-wheel", _cannot_be_installed(unfit, limited, target, solution)
     elif without_code:
         code, message = "gpu-not-supported", f"{without_code} cannot run on the GPU, for {target}{stack}"
     else:
@@ -246,13 +248,16 @@ def _glibc_hints(conflict: Conflict, request: Request) -> Iterator[Hint]:
         yield way_out(text, request._replace(glibc=needed), request, NEWER_GLIBC)
 
 
-def _cannot_be_installed(unfit: Mapping[str, Mapping[Unfit, str]], target: str, solution: Solution | None) -> str:
+def _cannot_be_installed(
+    unfit: Mapping[str, Mapping[Unfit, str]], limited: AbstractSet[str], target: str, solution: Solution | None
+) -> str:
     """The packages without a file for the target, and why their newest versions do not fit.
 
-    A package of the stack is named with its version.
+    A package of the stack, and one that constraints limit to old versions, is named with its version.
     """
     stack = {} if solution is None else {it.release.package: it.release.full_version for it in solution.choices}
-    names = [f"{name} {stack[name]}" if name in stack else name for name in unfit]
+    versions = {**{name: next(iter(unfit[name].values())) for name in limited}, **stack}
+    names = [f"{name} {versions[name]}" if name in versions else name for name in unfit]
     why = list(dict.fromkeys(next(iter(found)) for found in unfit.values()))
     beside = _with(solution, unfit.keys())
     return (

@@ -29,6 +29,7 @@ from envsolve.lockfile.lock import Made
 from envsolve.matrix.load import Matrix
 from envsolve.model.need import parse_need
 from envsolve.model.note import Note
+from envsolve.model.prose import sentence_list
 from envsolve.model.release import Source
 from envsolve.model.request import Audit, Request
 from envsolve.resolve.solver import Solver
@@ -119,7 +120,7 @@ def _notes_on_source(
         if not pin.files[0].is_wheel
     }
     names = are_published(_requested(began) & source.keys())
-    what = " and ".join(f"{it} {source[it][0].version}" for it in names)
+    what = sentence_list(f"{it} {source[it][0].version}" for it in names)
     for hint in _ways(names, lock_request, began, matrix, environ):
         text = f"no wheel of {what} was found for {stack_text(source[names[0]][1])}; {hint.text}"
         yield Note(WHEELS_ELSEWHERE, text, hint.command).about(names=" ".join(names), way=hint.text)

@@ -17,6 +17,7 @@ from envsolve.conda.specs import specifier_of
 from envsolve.matrix.tables import FrameworkTable
 from envsolve.model.fact import Fact
 from envsolve.model.host import Platform
+from envsolve.model.prose import sentence_list
 from envsolve.model.release import Release, Source
 from envsolve.model.solution import Solution
 from envsolve.model.versions import parsed_version
@@ -107,7 +108,7 @@ class ChannelBuilds:
         whole = {_key(it): it.pythons for it in self._whole}
         if _NEWEST not in last.text or all(whole.get(_key(it), it.pythons) == it.pythons for it in chosen):
             return solution
-        named = " and ".join(f"{it.framework} {it.version}" for it in chosen)
+        named = sentence_list(f"{it.framework} {it.version}" for it in chosen)
         text = f"Python {solution.python}{_NEWEST}the channels have {named} for"
         return solution._replace(because=(*because, Fact(text, last.source)))
 

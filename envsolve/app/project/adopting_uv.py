@@ -30,12 +30,11 @@ def overrides_of(document: Mapping[str, Any]) -> list[str]:
 def left_of_pyproject(document: Mapping[str, Any]) -> Iterator[str]:
     """The notes on ``document``, whose [project] dependencies become requirements."""
     extras = table_of(table_of(document.get("project")).get("optional-dependencies"))
-    if extras:
-        yield f"{counted(extras, 'extra', 'extras')} ignored: add extras = {_listed(extras)} to include them"
     groups = table_of(document.get("dependency-groups"))
-    if groups:
-        includes = f"add dependency-groups = {_listed(groups)} to include them"
-        yield f"{counted(groups, 'group', 'groups')} ignored: {includes}"
+    for names, one, key in ((extras, "extra", "extras"), (groups, "group", "dependency-groups")):
+        if names:
+            them = "it" if len(names) == 1 else "them"
+            yield f"{counted(names, one, f'{one}s')} ignored: to include {them}, add {key} = {_listed(names)}"
     tool = table_of(document.get("tool"))
     yield from _of_uv(table_of(tool.get("uv")))
     poetry = [it for it in table_of(table_of(tool.get("poetry")).get("dependencies")) if it != "python"]

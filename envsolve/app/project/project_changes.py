@@ -15,6 +15,7 @@ from envsolve.lockfile.lock import Lock
 from envsolve.matrix.load import Matrix
 from envsolve.model.host import Platform
 from envsolve.model.note import Note
+from envsolve.model.prose import sentence_list
 from envsolve.model.release import Release
 from envsolve.model.request import LockedVersions
 from envsolve.model.solution import Solution
@@ -162,7 +163,7 @@ def _differing(solution: Solution, other: Solution) -> list[Release]:
 
 def _difference_text(solution: Solution, other: Solution) -> str:
     """The frameworks of ``solution`` that have another version in ``other``, and the CUDA if it differs."""
-    named = " and ".join(f"{it.framework} {it.version}" for it in _differing(solution, other))
+    named = sentence_list(f"{it.framework} {it.version}" for it in _differing(solution, other))
     if solution.toolkit is None or _toolkit(solution) == _toolkit(other):
         return named
     cuda = f"CUDA {solution.toolkit.version}"

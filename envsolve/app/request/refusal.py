@@ -8,6 +8,7 @@ from pathlib import Path
 from envsolve.app.request.command import command_of, way_out
 from envsolve.errors import Hint, HostGroup, UnsolvableError
 from envsolve.fleet.cloud import machine_of
+from envsolve.model.prose import sentence_list
 from envsolve.model.request import Request
 from envsolve.model.solution import Machine, Problem
 from envsolve.resolve.conflict import Constraint, Kind
@@ -100,7 +101,7 @@ def _several_stacks(request: Request, problem: Problem, conflict: Conflict, solv
     groups = smallest_split(request, problem, solver)
     machines = [problem.machines[number] for number in _machines_in(conflict.minimal)]
     what = "hosts" if request.hosts else "GPUs"
-    message = f"no stack runs on all {what}: {' and '.join(map(_name_of, machines))} have none in common"
+    message = f"no stack runs on all {what}: {sentence_list(map(_name_of, machines))} have none in common"
     error = _error("hosts-need-several-stacks", message, conflict)
     error.groups = tuple(_host_group(request, problem, group) for group in groups)
     forcing = _forcing(request, problem, conflict.minimal, solver)
@@ -155,4 +156,4 @@ def _listed(machines: Sequence[Machine]) -> str:
 
 def _name_of(machine: Machine) -> str:
     """The host files, or the GPUs if these were given instead."""
-    return machine.name if machine.hosts else " and ".join(machine.gpu_label(gpu) for gpu, _ in machine.gpus)
+    return machine.name if machine.hosts else sentence_list(machine.gpu_label(gpu) for gpu, _ in machine.gpus)

@@ -124,7 +124,7 @@ def _target(
         *_platform_notes(hosts, platform, matrix.cuda, request.requester),
     ]
     if looked and cpu:
-        notes.append(_cpu_note(hosts[0], environ, answer, request.requester))
+        notes.append(_cpu_note(hosts[0], platform, environ, answer, request.requester))
     problem = Problem(
         frameworks=request.frameworks,
         platform=platform,
@@ -253,7 +253,9 @@ def _platform_notes(
             yield Note("driver-of-jetson", text)
 
 
-def _cpu_note(host: Host, environ: Mapping[str, str], answer: str, requester: Requester) -> Note:
+def _cpu_note(host: Host, platform: Platform, environ: Mapping[str, str], answer: str, requester: Requester) -> Note:
+    if not platform.has_cuda:
+        return Note("no-gpu", f"CUDA does not exist for {platform}: {answer}")
     if host.origin.get("gpus") == CONDA_CUDA and environ.get(CONDA_CUDA) == "":
         return Note("no-gpu", f"{CONDA_CUDA} is empty, which means no CUDA: {answer}")
     text = f"no NVIDIA GPU was found: {answer}; use {requester.name_of('gpus')} to solve for a GPU"

@@ -11,6 +11,7 @@ from envsolve.errors import Hint
 from envsolve.frameworks import FRAMEWORK_OF_CONDA, FRAMEWORK_OF_WHEEL
 from envsolve.model.cuda_packages import CUDA_PACKAGES, CUDATOOLKIT
 from envsolve.model.match_spec import parse_match_spec
+from envsolve.model.prose import sentence_list
 from envsolve.model.request import Request
 
 _BOUNDED: dict[str, tuple[str, ...]] = {
@@ -26,12 +27,12 @@ def without_contradictions(hints: Iterable[Hint], target: Target) -> Iterator[Hi
     bounds = list(_bounds(requirements_on(target.request.packages, target.problem.platform), target.request))
     for hint in hints:
         limiting = dict.fromkeys(text for kinds, text in bounds if hint.kind in kinds)
-        yield Hint(f"{hint.text}: change {' and '.join(limiting)}", kind=hint.kind) if limiting else hint
+        yield Hint(f"{hint.text}: change {sentence_list(limiting)}", kind=hint.kind) if limiting else hint
 
 
 def _bounds(requirements: CondaRequirements, request: Request) -> Iterator[tuple[tuple[str, ...], str]]:
     """The requirements that limit the stack, each with the kinds of hints that it contradicts."""
-    files = " and ".join(filter(is_environment_file, request.packages.files))
+    files = sentence_list(filter(is_environment_file, request.packages.files))
     for it in requirements.conda:
         spec = parse_match_spec(it.spec)
         if spec.version or spec.name == CUDATOOLKIT:

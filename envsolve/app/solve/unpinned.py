@@ -64,9 +64,10 @@ class Beside(NamedTuple):
             ignored = (
                 ""
                 if request.packages.exclude_newer is None
-                else f", not by {request.requester.name_of('exclude-newer')}"
+                else f" without {request.requester.name_of('exclude-newer')}"
             )
-            text = f"{installer} chooses the versions of {few} later{ignored}: a lock pins them now"
+            be, their, them = ("is", "its version", "it") if len(names) == 1 else ("are", "their versions", "them")
+            text = f"{few} {be} not pinned: {installer} will choose {their}{ignored}, and a lock pins {them}"
             hint = way_out(text, request._replace(format=lock), request)
             yield Note("not-pinned", hint.text, hint.command).about(packages=", ".join(names))
 

@@ -29,6 +29,7 @@ from envsolve.model.lock_format import CONDA_FORMATS, PYTHON_FORMATS
 from envsolve.model.match_spec import parse_match_spec
 from envsolve.model.need import Need, parse_need
 from envsolve.model.note import Note
+from envsolve.model.prose import sentence_list
 from envsolve.model.request import Request
 from envsolve.model.requester import COMMAND_LINE, Requester
 
@@ -173,8 +174,11 @@ def _compared(kind: str, wanted: Sequence[_Wanted], recorded: Sequence[str]) -> 
             text, code = f"{named}{it.text} instead of {before}", f"{kind}-changed"
         else:
             text, code = f"{named}{it.text} is new", f"{kind}-new"
-        locked = " and ".join(f"{package.name} {package.version}".strip() for package in it.found) or None
-        but = f", but the lock file has {locked or f'no {it.name}'}" if it.is_met is False else ""
+        locked = sentence_list(f"{package.name} {package.version}".strip() for package in it.found) or None
+        but = ""
+        if it.is_met is False:
+            is_missing = code == f"{kind}-new" and locked is None
+            but = " and not in the lock file" if is_missing else f", but the lock file has {locked or f'no {it.name}'}"
         note = Note(code, f"{place}{text}{but}").about(name=it.name, wanted=it.text, recorded=before, locked=locked)
         yield Difference(note, it.is_met)
     for name, text in gone.items():  # a lock does not say which packages were required only by this

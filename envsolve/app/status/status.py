@@ -30,6 +30,7 @@ from envsolve.lockfile.reading import EMPTY
 from envsolve.matrix.load import Matrix
 from envsolve.model.lock_format import PROJECT_LOCKS, tool_of
 from envsolve.model.note import Note
+from envsolve.model.prose import sentence_list
 from envsolve.model.request import FrameworkRequest, Request
 from envsolve.model.solution import Problem
 
@@ -224,14 +225,15 @@ def _of_stack(
     unsettled = [it for it in unknown if not is_for_the_cpu(it, stack.lock.stack)]
     if unsettled:
         pins = (f"{it.name} {it.version} {it.build or ''}".strip() for it in unsettled)
-        return Verdict.UNKNOWN, builds, (f"the matrix does not have {_listed(pins)}", *_how_to_read(stack, unsettled))
+        text = f"the matrix does not have {sentence_list(pins)}"
+        return Verdict.UNKNOWN, builds, (text, *_how_to_read(stack, unsettled))
     for_cpu = {str(framework_of(it)): f"{it.name} {it.version} (a CPU build)" for it in unknown}
     dependent = (f"{pin.name} {pin.version}" for pin in stack.pins if pin.name in DEPENDENT_FRAMEWORKS)
     builds = (*builds, *for_cpu.values(), *dependent)
     verdict, reasons = _judged(stack, for_cpu, target, matrix, way_out) if stack.named else (Verdict.UNKNOWN, ())
     if stack.unpinned:
         verdict = Verdict.UNKNOWN if verdict is Verdict.FITS else verdict
-        text = f"it does not pin {_listed(stack.unpinned)}: lock it to know which build it installs"
+        text = f"it does not pin {sentence_list(stack.unpinned)}: lock it to know which build it installs"
         reasons = (*reasons, text)
     return verdict, builds, reasons
 
@@ -255,7 +257,7 @@ def _judged(
     known = {name: [row.label for row in rows] for name, rows in stack.releases.items() if name not in for_gpu}
     labels = {**known, **{name: [label] for name, label in unknown.items()}}
     for_cpu = [label for name, listed in labels.items() if not of_stack or name in of_stack for label in listed]
-    on_cpu = (f"{_listed(for_cpu)} runs only on the CPU, but there is an NVIDIA GPU",) if for_cpu else ()
+    on_cpu = (f"{sentence_list(for_cpu)} runs only on the CPU, but there is an NVIDIA GPU",) if for_cpu else ()
     reasons = ()
     if for_gpu:
         on_gpu = stack._replace(releases=for_gpu)
@@ -312,9 +314,5 @@ def _on_evidence(stack: LockedStack, problem: Problem, matrix: Matrix, known: Co
             yield Note(NO_LONGER_INFERRED, f"{text}: lock again").about(name=name)
     names = list(unverified(stack.lock, known, [str(it) for it in problem.gpus], matrix, problem.platform))
     if names:
-        text = f"not verified for this GPU: the libraries in {_listed(names)} were not read"
+        text = f"not verified for this GPU: the libraries in {sentence_list(names)} were not read"
         yield Note("not-verified", text).about(count=len(names))
-
-
-def _listed(texts: Iterator[str] | Sequence[str]) -> str:
-    return " and ".join(texts)

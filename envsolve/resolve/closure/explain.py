@@ -37,8 +37,10 @@ class _Kind(Enum):
     """A requirement of the stack for the GPU."""
     GPU = auto()
     """A limit set by the GPU."""
+    CONSTRAINT = auto()
+    """A limit set by a constraint file."""
     LIMIT = auto()
-    """A limit set by a constraint file or the stack."""
+    """A limit set by the stack."""
     PATH = auto()
     """How a package came into the request."""
     KNOWN = auto()
@@ -57,7 +59,8 @@ def explain(conflict: Conflict) -> list[str]:
     texts: dict[_Kind, list[str]] = {kind: [] for kind in _Kind}
     for kind, text in dict.fromkeys(_sentences(conflict)):
         texts[kind].append(text)
-    facts = [*texts[_Kind.GPU], *texts[_Kind.FILES], *texts[_Kind.STACK], *texts[_Kind.LIMIT]]
+    kinds = (_Kind.GPU, _Kind.CONSTRAINT, _Kind.FILES, _Kind.STACK, _Kind.LIMIT)
+    facts = [text for kind in kinds for text in texts[kind]]
     request, package = texts[_Kind.REQUEST], texts[_Kind.PACKAGE]
     first = (*request[:1], *package[:1], *facts[:1])
     rest = (*package[1:], *facts[1:], *request[1:], *texts[_Kind.PATH], *texts[_Kind.KNOWN])
@@ -212,7 +215,7 @@ def _limits(name: str, conflict: Conflict) -> Iterator[_Sentence]:
     world, releases = conflict.provider.world, _releases(name, conflict)
     for limit in world.limits(name):
         if releases is None or _required(name, conflict) & releases.mask("") & ~limit.admitted(releases):
-            kind = _Kind.GPU if limit.is_of_gpu else _Kind.LIMIT
+            kind = _Kind.GPU if limit.is_of_gpu else _Kind.CONSTRAINT if limit.origin else _Kind.LIMIT
             yield kind, _bound(name, limit) + _installed(name, conflict.provider)
 
 
