@@ -14,7 +14,7 @@ from msgspec import Struct, convert, field
 from envsolve.findings.catalogue import make_finding
 from envsolve.frameworks import AnyFramework, Framework
 from envsolve.model.finding import Finding, Severity
-from envsolve.validation.child import Ending, Outcome
+from envsolve.validation.child import Outcome
 from envsolve.validation.places import Place, facts_of
 from envsolve.validation.report import ProbeReport, Status
 
@@ -188,14 +188,9 @@ def _ended_early(outcome: Outcome, answer: Answer, reader: _Reader) -> Iterator[
         seen = (f"It was stopped after {outcome.ending.timeout:g} s, {where}.", *so_far)
         yield _Found("probe-timeout", seen, _tail(outcome))
         return
-    seen = (f"It ended {where}. {_how(outcome.ending)}", *so_far)
+    seen = (f"It ended {where}. {outcome.ending}", *so_far)
     found = reader.first(outcome.tail) or (_Found("probe-crash", evidence=_tail(outcome)),)
     yield from (it._replace(seen=seen) for it in found)
-
-
-def _how(ending: Ending) -> str:
-    """How a process ended, in words."""
-    return ending.crash or f"Its exit code was {ending.exit_code}."
 
 
 def _not_begun(raised: Raised, stage: str | None, tail: str, reader: _Reader) -> tuple[_Found, ...]:

@@ -128,7 +128,7 @@ def diagnose(request: DoctorRequest, environ: Mapping[str, str]) -> Diagnosed:
     of_locks = () if request.prefix or request.python else tuple(map(printable, _locks_here(host, matrix, environ)))
     of_environment = (*found.findings, *map(printable, activation.findings), *environment.findings)
     in_order = nearest_the_cause((*machine.findings, *of_environment, *of_locks))
-    findings = tuple(map(_without_secrets, in_order))
+    findings = tuple(it.with_texts(masked) for it in in_order)  # # users share reports
     inventory = _inventory(machine, environment)
     notes = (*activation.notes, *differs_from_lock(found.inventory.prefix, runs=found.runs))
     looked = _looked(found, environ, activation.environ, inventory, host)
@@ -201,11 +201,6 @@ def _inventory(machine: Report, environment: Report) -> dict[str, object]:
     values = machine.inventory.get("variables")
     variables = {name: masked(str(value)) for name, value in values.items()} if isinstance(values, dict) else {}
     return {**environment.inventory, **machine.inventory, "libraries": of_both, "variables": variables}
-
-
-def _without_secrets(finding: Finding) -> Finding:
-    """The finding without passwords and tokens from variables and files, as users share reports."""
-    return finding.with_texts(masked)
 
 
 def _rows(value: object) -> list[object]:

@@ -30,7 +30,6 @@ from envsolve.lockfile.pip_specs import pip_specs
 from envsolve.lockfile.stack_requirements import stack_requirements
 from envsolve.matrix import Matrix
 from envsolve.model.names import normalized
-from envsolve.model.need import parse_need
 from envsolve.model.note import Note
 from envsolve.model.release import Release, Source
 from envsolve.model.request import LockedVersions, Packages, Policy, Request, parse_versions
@@ -227,7 +226,7 @@ class _Planner:
         waiting = [it for it in have.values() if it.name in parts]
         beside = {name for name in have if any(it.is_beside(name) for it in frameworks)}
         while waiting:
-            new = {parse_need(text).name for text in waiting.pop().requires} & beside - parts
+            new = {need.name for need in waiting.pop().needs} & beside - parts
             parts |= new
             waiting += [have[name] for name in new]
         for name in sorted(beside - parts):

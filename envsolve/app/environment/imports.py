@@ -129,7 +129,7 @@ def _named(inventory: Inventory, packages: Packages) -> list[Package]:
     """
     requested = _requested(inventory.prefix)
     if requested is None:
-        required = {name for it in packages.by_name.values() for line in it.requires if (name := _name(line))}
+        required = {need.name for it in packages.by_name.values() for need in it.needs}
         marked = (it for it in packages.by_name.values() if is_file(it.folder / "REQUESTED"))
         requested = {it.name for it in marked} - required - {*_TOOLS}
     found = [packages.by_name[name] for name in sorted(requested) if name in packages.by_name]

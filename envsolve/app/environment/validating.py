@@ -108,7 +108,7 @@ def validation_of(request: ValidateRequest, environ: Mapping[str, str]) -> Valid
         request.progress.clear()
     notes = (*activation.notes, *differs, *_notes(device, host, frameworks, inventory))
     if findings:
-        report = report._replace(probes=(_of_environment(findings, seconds), *report.probes))
+        report = report._replace(probes=(concluded(ENVIRONMENT, seconds, findings[0].title, findings), *report.probes))
     is_usual = device == _device(request._replace(device="here"), host, inventory)
     if is_usual and not (wanted and report.is_unbroken):
         _record(inventory.prefix, passed=report.is_unbroken)
@@ -130,14 +130,9 @@ def _record(prefix: Path, *, passed: bool) -> None:
                 write_record(place, record._replace(passed=passed))
 
 
-def _of_environment(findings: tuple[Finding, ...], seconds: float) -> ProbeReport:
-    """The errors of the environment's scripts and files, as a probe."""
-    return concluded(ENVIRONMENT, seconds, findings[0].title, findings)
-
-
 def _of_packages(inventory: Inventory, host: Host, environ: Mapping[str, str], matrix: Matrix) -> Iterator[ProbeReport]:
     """The errors of builds of packages outside of the frameworks, which no probe runs, from their files."""
-    from envsolve.diagnose.environment.checks.build_facts import packages_for_other_cuda, packages_without_code
+    from envsolve.diagnose.environment.checks.packages import packages_for_other_cuda, packages_without_code
     from envsolve.diagnose.environment.scene import Scene
 
     started = time.perf_counter()

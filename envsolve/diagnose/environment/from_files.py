@@ -43,8 +43,12 @@ def inventory_from_files(prefix: Path) -> Inventory:
 
 def is_environment(directory: Path) -> bool:
     """Whether ``directory`` was made for Python: a virtual or conda environment, or any prefix with modules."""
-    marked = is_file(directory / "pyvenv.cfg") or is_directory(directory / "conda-meta")
-    return marked or next(_module_directories(directory), None) is not None
+    return is_marked(directory) or next(_module_directories(directory), None) is not None
+
+
+def is_marked(directory: Path) -> bool:
+    """Whether a file says that ``directory`` is a virtual or conda environment."""
+    return is_file(directory / "pyvenv.cfg") or is_directory(directory / "conda-meta")
 
 
 def settings_of(prefix: Path) -> Mapping[str, str]:

@@ -63,11 +63,6 @@ def placed(path: Path | str) -> str:
     return os.path.join(os.path.realpath(directory), name)  # noqa: PTH118 - the loader's paths are text
 
 
-def plain(path: str) -> str:
-    """A path as people write it, without the ``..`` that the loader leaves in it."""
-    return os.path.normpath(path)
-
-
 def shown(path: Path | str) -> str:
     """``path`` as people write it, without ``..``."""
     plain = os.path.normpath(path)

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 
 from envsolve.diagnose.machine.broken_libraries import check_files
-from envsolve.diagnose.machine.device_files import check_device_files
 from envsolve.diagnose.machine.driver_library import check_compatibility, check_damage, check_library, check_stubs
 from envsolve.diagnose.machine.driver_versions import check_branch, check_doubtful, check_module_kind, check_versions
 from envsolve.diagnose.machine.gpus import check_instances, check_kinds, check_visible
@@ -31,6 +30,7 @@ from envsolve.diagnose.machine.presence import (
     CAPABILITIES,
     DEVICES,
     check_container,
+    check_device_files,
     check_hardware,
     check_installed,
     check_other_drivers,

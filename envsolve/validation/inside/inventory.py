@@ -7,12 +7,9 @@ import platform
 import re
 import sys
 import sysconfig
+from collections.abc import Iterator
 
-TYPE_CHECKING = False  # without importing typing
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from .channel import Channel
+from .channel import Channel
 
 _FOLDER = re.compile(r"(?P<name>[^-]+)-(?P<version>[^-]+)(-py[\d.]+)?\.(dist|egg)-info$")
 _HEAD = 4096
