@@ -24,7 +24,6 @@ from envsolve.app.request.virtual_packages import virtual_packages
 from envsolve.boundary.secrets import without_secrets
 from envsolve.diagnose.environment import Scene, examine_environment, find_environment
 from envsolve.diagnose.environment.conda_meta import CondaMeta
-from envsolve.diagnose.environment.metadata import Package, Packages
 from envsolve.errors import Hint, UnsolvableError, UsageError
 from envsolve.host.detection import detect
 from envsolve.host.machine import this_glibc
@@ -44,6 +43,7 @@ from envsolve.model.request import Request
 from envsolve.resolve.closure.releases import Unfit
 from envsolve.validation.activation import activated
 from envsolve.validation.child import Children
+from envsolve.validation.metadata import Package, Packages
 
 if TYPE_CHECKING:
     from envsolve.diagnose.environment import FoundEnvironment

@@ -19,7 +19,6 @@ from envsolve.app.request.targets import Target
 from envsolve.app.solve.solving import framework_requests, matrix_date_of, notes_of, solve_request, stacks_of
 from envsolve.diagnose.environment.builds import Build
 from envsolve.diagnose.environment.commands import pip_command
-from envsolve.diagnose.environment.metadata import Package
 from envsolve.diagnose.environment.scene import Scene
 from envsolve.diagnose.environment.shells import Shell
 from envsolve.errors import EnvsolveError, Hint, UsageError
@@ -37,6 +36,7 @@ from envsolve.model.solution import Solution
 from envsolve.model.versions import parsed_version
 from envsolve.resolve.closure.bounds import constraints_of
 from envsolve.resolve.solver import Solver
+from envsolve.validation.metadata import Package
 
 _NEW = "NEW_ENV"
 

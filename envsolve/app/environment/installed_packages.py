@@ -11,14 +11,14 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from functools import cached_property
 
 from envsolve.app.environment.installed_wheels import captured, origin_of
-from envsolve.diagnose.environment.metadata import Package, Packages
-from envsolve.diagnose.environment.reading import is_file, text_of
+from envsolve.boundary.reading import is_file, text_of
 from envsolve.frameworks import FRAMEWORKS
 from envsolve.model.need import Markers, Need
 from envsolve.model.package import Present
 from envsolve.resolve.closure.resolve import Conflict
 from envsolve.resolve.closure.unknown_builds import OF_CUDA
 from envsolve.validation.inventory import Inventory
+from envsolve.validation.metadata import Package, Packages
 
 _STAYS = "the environment"
 _NOT_PURE = re.compile(r"^Tag: (?!.*-none-any\s*$)", re.MULTILINE)

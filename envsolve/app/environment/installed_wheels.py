@@ -14,12 +14,12 @@ from typing import Any, NamedTuple
 from envsolve.app.environment.exact_files import ExactFiles
 from envsolve.app.environment.installed_conda import Missing
 from envsolve.boundary.files import FileError
+from envsolve.boundary.reading import bytes_of, is_file
 from envsolve.boundary.secrets import without_secrets
-from envsolve.diagnose.environment.metadata import DIRECT_URL, Package, direct_url
-from envsolve.diagnose.environment.reading import bytes_of, is_file
 from envsolve.model.need import Markers, Need
 from envsolve.model.package import PackageFile, Pin
 from envsolve.resolve.closure.releases import Unfit
+from envsolve.validation.metadata import DIRECT_URL, Package, direct_url
 
 _LONGEST_METADATA = 16 * 1024 * 1024
 TOOLS = ("pip", "setuptools", "wheel", "distribute")

@@ -15,7 +15,6 @@ from packaging.version import Version
 from envsolve.binary.package_facts import facts_in
 from envsolve.boundary.files import open_regular
 from envsolve.diagnose.environment.conda_meta import CondaMeta, CondaPackage
-from envsolve.diagnose.environment.metadata import Package, Packages
 from envsolve.frameworks import FRAMEWORKS
 from envsolve.matrix import Matrix
 from envsolve.model.build_facts import BuildFacts
@@ -25,6 +24,7 @@ from envsolve.model.release import Release, Source
 from envsolve.model.versions import CudaVersion, parsed_version
 from envsolve.resolve.closure.unknown_builds import is_about_cuda
 from envsolve.validation.installed import Files, Installed
+from envsolve.validation.metadata import Package, Packages
 
 
 class Build(NamedTuple):

@@ -8,7 +8,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any, NamedTuple
 
 from envsolve.boundary.files import FileError, json_value, read_bytes
-from envsolve.diagnose.environment.reading import names_of
+from envsolve.boundary.reading import names_of
 
 _LONGEST = 32 * 1024 * 1024
 """Bytes of one record; those of the largest packages, with 30,000 files, have 8 MB."""

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from envsolve.boundary.answers import PATIENCE
+from envsolve.boundary.reading import fault_of, is_directory, is_file, is_missing, names_of, real, unread
 from envsolve.diagnose.environment.active import ACTIVE, is_conda_without_python, stale_in
 from envsolve.diagnose.environment.from_files import (
     inventory_from_files,
@@ -17,7 +18,6 @@ from envsolve.diagnose.environment.from_files import (
     program_of,
     settings_of,
 )
-from envsolve.diagnose.environment.reading import fault_of, is_directory, is_file, is_missing, names_of, real, unread
 from envsolve.diagnose.environment.shells import Shell, shell_of
 from envsolve.errors import EnvsolveError, Hint, OutsideError, UsageError
 from envsolve.findings.catalogue import make_finding

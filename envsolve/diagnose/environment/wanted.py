@@ -15,10 +15,10 @@ from typing import NamedTuple
 from packaging.markers import UndefinedComparison, UndefinedEnvironmentName
 from packaging.requirements import InvalidRequirement, Requirement
 
-from envsolve.diagnose.environment.metadata import Package, Packages
 from envsolve.index.fitting import Interpreter
 from envsolve.model.host import Platform
 from envsolve.model.names import normalized
+from envsolve.validation.metadata import Package, Packages
 
 _BRINGS_CUDA = re.compile(r"(and-|with-)?cuda\d*([-_](pip|local))?|gpu|cudnn|ctk", re.IGNORECASE)
 

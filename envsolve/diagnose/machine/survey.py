@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from envsolve.binary.lookup import Rule
+from envsolve.boundary.reading import is_open_to_us
 from envsolve.diagnose.machine.driver_install import Limit, Way, bounds, installation
 from envsolve.diagnose.machine.files import Limits, MachineFiles
 from envsolve.diagnose.machine.loading import (
@@ -24,7 +25,6 @@ from envsolve.diagnose.machine.toolkit import Toolkit, toolkits_of
 from envsolve.findings.catalogue import make_finding
 from envsolve.host.device_nodes import module_is_loaded
 from envsolve.host.evidence import LIVE_SOURCES
-from envsolve.host.files import is_open_to_us
 from envsolve.host.jetson import l4t_release
 from envsolve.host.loader import CUDA_LIBRARY, LIBRARY_PATH, NVML_LIBRARY, UNUSUAL_DIRECTORIES, library_entries
 from envsolve.host.machine import Machine

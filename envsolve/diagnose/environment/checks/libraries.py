@@ -13,7 +13,7 @@ from envsolve.binary.dll import read_dll
 from envsolve.binary.elf import read_library
 from envsolve.binary.lookup import Rule
 from envsolve.binary.unreadable import UnreadableLibraryError
-from envsolve.diagnose.environment.reading import real
+from envsolve.boundary.reading import real
 from envsolve.diagnose.environment.scene import Scene
 from envsolve.matrix.library_names import LibraryNames
 from envsolve.model.finding import Finding, Severity

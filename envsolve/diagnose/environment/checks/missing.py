@@ -17,9 +17,9 @@ from packaging.version import Version
 
 from envsolve.binary.dll_search import DllLookup
 from envsolve.binary.lookup import Lookup, Rule
+from envsolve.boundary.reading import names_of
 from envsolve.diagnose.environment.families import component_in
 from envsolve.diagnose.environment.loads import Loading
-from envsolve.diagnose.environment.reading import names_of
 from envsolve.diagnose.environment.scene import Scene
 from envsolve.frameworks import Preload
 from envsolve.lockfile.wheels import requirements_of

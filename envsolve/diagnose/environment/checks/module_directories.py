@@ -14,9 +14,9 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
+from envsolve.boundary.reading import bytes_of, is_directory, names_of
 from envsolve.diagnose.environment.families import is_of_gpu_stacks
 from envsolve.diagnose.environment.from_files import LONGEST_PATH_FILE, module_lines
-from envsolve.diagnose.environment.reading import bytes_of, is_directory, names_of
 from envsolve.diagnose.environment.scene import Scene
 from envsolve.model.finding import Finding, Severity
 from envsolve.model.names import normalized

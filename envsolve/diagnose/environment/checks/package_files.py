@@ -16,10 +16,10 @@ from pathlib import Path, PurePosixPath
 from envsolve.boundary.display import listed
 from envsolve.diagnose.environment.altered import Altered, judged_packages
 from envsolve.diagnose.environment.families import is_of_gpu_stacks
-from envsolve.diagnose.environment.metadata import LIBRARY, Package, Row
 from envsolve.diagnose.environment.scene import Scene
 from envsolve.model.finding import Finding, Severity
 from envsolve.validation.inside.library_versions import component_of
+from envsolve.validation.metadata import LIBRARY, Package, Row
 
 _UNUSED = {"test", "tests"}
 """Folders that are often removed to make images smaller."""

@@ -8,7 +8,6 @@ from packaging.specifiers import SpecifierSet
 
 from envsolve.diagnose.environment.builds import Build
 from envsolve.diagnose.environment.families import cuda_suffix
-from envsolve.diagnose.environment.metadata import Package
 from envsolve.diagnose.environment.scene import Scene
 from envsolve.diagnose.environment.wanted import required_by_any
 from envsolve.frameworks import FRAMEWORKS, frameworks_among
@@ -20,6 +19,7 @@ from envsolve.model.need import Need
 from envsolve.model.request import in_usual_order, versions_text
 from envsolve.model.versions import parsed_version
 from envsolve.resolve.closure.bounds import constraints_of
+from envsolve.validation.metadata import Package
 
 _OWN_IDS = {"numpy": "numpy-mismatch", "protobuf": "protobuf-mismatch"}
 

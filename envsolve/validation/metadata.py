@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from envsolve.boundary.files import FileError, decoded, json_value, read_bytes, read_head
-from envsolve.diagnose.environment.reading import bytes_of, is_directory, names_of, text_of
+from envsolve.boundary.reading import bytes_of, is_directory, names_of, text_of
 from envsolve.frameworks import FRAMEWORKS
 from envsolve.model.names import is_name, normalized
 from envsolve.model.need import Need, parse_need
