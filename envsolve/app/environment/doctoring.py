@@ -18,8 +18,7 @@ from envsolve.diagnose.environment import FoundEnvironment, Scene, examine_envir
 from envsolve.diagnose.environment.shells import shell_of
 from envsolve.diagnose.machine import Limits, Survey, examine_machine, nearest_the_cause
 from envsolve.diagnose.machine.examination import VARIABLES
-from envsolve.diagnose.plain_text import printable
-from envsolve.diagnose.report import Report
+from envsolve.diagnose.report import Report, printable
 from envsolve.findings.catalogue import make_finding
 from envsolve.frameworks import frameworks_among
 from envsolve.host.machine import TIMEOUT_VARIABLE, Machine
@@ -109,10 +108,13 @@ def diagnose(request: DoctorRequest, environ: Mapping[str, str]) -> Diagnosed:
 
     Raises UsageError if the given environment does not exist.
     """
+    from envsolve.host.detection import detect
+
     matrix = Matrix(request.matrix_directory)
     try:
         request.progress.show("the machine")
-        host = _host(matrix, environ)
+        patience = {TIMEOUT_VARIABLE: PROBE_SECONDS, **environ}
+        host = detect(thorough=True, environ=patience, pci_table=matrix.gpu_of_pci_id)
         limits = Limits(seconds=WALK_SECONDS)
         machine = examine_machine(Survey(Machine(host.platform, environ), host, matrix, limits=limits))
         request.progress.show("querying the environment's Python")
@@ -167,13 +169,6 @@ def _locks_here(host: Host, matrix: Matrix, environ: Mapping[str, str]) -> Itera
             cpu_only=it.verdict is Verdict.CPU_ONLY,
             reasons="; ".join(reasons),
         )
-
-
-def _host(matrix: Matrix, environ: Mapping[str, str]) -> Host:
-    """Detect this machine thoroughly, but with short timeouts."""
-    from envsolve.host.detection import detect
-
-    return detect(thorough=True, environ={TIMEOUT_VARIABLE: PROBE_SECONDS, **environ}, pci_table=matrix.gpu_of_pci_id)
 
 
 def _looked(

@@ -75,6 +75,8 @@ def validation_of(request: ValidateRequest, environ: Mapping[str, str]) -> Valid
     A subset of the frameworks, or another device than `sync` would test, is not enough to record. Raises UsageError if
     the environment cannot be read or a named framework is not in it; OutsideError if its interpreter does not run.
     """
+    from envsolve.host.detection import detect
+
     wanted = list({it.name: it for name in request.frameworks for it in _known(name)}.values())
     python = interpreter(request.prefix, request.python, environ)
     matrix = Matrix(request.matrix_directory)
@@ -83,7 +85,8 @@ def validation_of(request: ValidateRequest, environ: Mapping[str, str]) -> Valid
             request.progress.show(f"querying {python}")
             inventory = take_inventory(python, environ, children)
             frameworks = _present(wanted, inventory)
-            host = _this_host(matrix, environ)
+            # variables of other tools that describe the machine only count for solving
+            host = detect(thorough=False, environ=environ, pci_table=matrix.gpu_of_pci_id)
             device = _device(request, host, inventory)
             request.progress.show(f"activating {inventory.prefix}")
             started = time.perf_counter()
@@ -220,13 +223,6 @@ def _explained(
         prefix=str(inventory.prefix),
     )
     return findings_in(text, given, matrix)
-
-
-def _this_host(matrix: Matrix, environ: Mapping[str, str]) -> Host:
-    """Detect this machine as it is. Variables of other tools that describe it only count for solving."""
-    from envsolve.host.detection import detect
-
-    return detect(thorough=False, environ=environ, pci_table=matrix.gpu_of_pci_id)
 
 
 def _device(request: ValidateRequest, host: Host, inventory: Inventory) -> Device:

@@ -33,8 +33,7 @@ from envsolve.diagnose.environment.checks.missing import missing_dlls, missing_l
 from envsolve.diagnose.environment.checks.package_files import two_distributions
 from envsolve.diagnose.environment.commands import bound
 from envsolve.diagnose.environment.scene import Scene
-from envsolve.diagnose.plain_text import printable, printable_inventory
-from envsolve.diagnose.report import Report, found_by
+from envsolve.diagnose.report import Report, found_by, printable, printable_inventory
 from envsolve.findings.catalogue import make_finding
 from envsolve.model.finding import Finding, worst_first
 from envsolve.resolve.closure.bounds import cuda_major_of

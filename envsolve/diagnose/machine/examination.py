@@ -55,8 +55,7 @@ from envsolve.diagnose.machine.toolkit_checks import (
     toolkits_as_json,
 )
 from envsolve.diagnose.machine.variables import OVERRIDES, RULES, check_overrides, check_variables
-from envsolve.diagnose.plain_text import printable, printable_inventory
-from envsolve.diagnose.report import Report, found_by
+from envsolve.diagnose.report import Report, found_by, printable, printable_inventory
 from envsolve.errors import EnvsolveError
 from envsolve.findings.catalogue import make_finding
 from envsolve.host.loader import CUDA_LIBRARY, LIBRARY_PATH, NVML_LIBRARY

@@ -60,7 +60,12 @@ def check_installed(survey: Survey) -> Iterator[Finding]:
     path = str(survey.libcuda or ", ".join(survey.misplaced_libraries))
     if survey.libcuda is None and not survey.misplaced_libraries:
         way = survey.installation.text
-        yield _with_way(survey, survey.finding("no-driver", evidence, gpus=survey.gpu_names, way=way))
+        yield _with_way(
+            survey,
+            survey.finding(
+                "no-driver", evidence, gpus=", ".join(it.label for it in survey.gpus) or "An NVIDIA GPU", way=way
+            ),
+        )
     elif _module_is_built(survey, kernel) is False:
         debian = survey.distribution is not None and survey.distribution.is_a("debian", "ubuntu")
         evidence = (*survey.gpus_seen, f"/lib/modules/{kernel}/modules.dep names no nvidia.ko")
