@@ -66,6 +66,9 @@ class Ending(NamedTuple):
         code = (self.exit_code or 0) & 0xFFFFFFFF
         return f"It died with exception 0x{code:08X}." if code >= _FIRST_EXCEPTION else None
 
+    def __str__(self) -> str:
+        return self.crash or f"Its exit code was {self.exit_code}."
+
 
 class Answer(NamedTuple):
     """What a program wrote to its file, how it ended, and the end of its output.

@@ -1,4 +1,7 @@
-"""The result of a list of checks, of a machine or of an environment."""
+"""The result of a list of checks, of a machine or of an environment, as text that JSON and a terminal take.
+
+Names of files and values of variables may hold bytes that are no text.
+"""
 
 from __future__ import annotations
 
@@ -22,3 +25,25 @@ class Report(NamedTuple):
 def found_by(found: list[tuple[str, list[Finding]]]) -> tuple[tuple[str, tuple[str, ...]], ...]:
     """The subjects of checks with the ids of their findings."""
     return tuple((subject, tuple(it.id for it in of_check)) for subject, of_check in found)
+
+
+def printable(finding: Finding) -> Finding:
+    """The finding with such bytes written as escapes."""
+    return finding.with_texts(_text)
+
+
+def printable_inventory(inventory: Mapping[str, object]) -> Mapping[str, object]:
+    """The inventory with such bytes written as escapes."""
+    return {name: _value(value) for name, value in inventory.items()}
+
+
+def _value(value: object) -> object:
+    if isinstance(value, str):
+        return _text(value)
+    if isinstance(value, dict):
+        return {key: _value(it) for key, it in value.items()}
+    return [_value(it) for it in value] if isinstance(value, list) else value
+
+
+def _text(text: str) -> str:
+    return text.encode("utf-8", "backslashreplace").decode("utf-8")

@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 from typing import NamedTuple
 
-from envsolve.host.files import exists, is_open_to_us, names_in
+from envsolve.boundary.reading import exists, is_open_to_us, names_in
 from envsolve.host.probe import Source
 from envsolve.host.trouble import Trouble
 from envsolve.model.host import Reading, SourceFailure

@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 
 from envsolve.boundary.display import short_line
-from envsolve.host.files import read_text
+from envsolve.boundary.reading import read_text
 
 _RELEASE = re.compile(r"R(\d+)\s*\(release\),\s*REVISION:\s*(\d+(?:\.\d+)*)")
 """``# R36 (release), REVISION: 4.3, GCID: ...`` in /etc/nv_tegra_release."""

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-from envsolve.host.files import names_in, read_text
+from envsolve.boundary.reading import names_in, read_text
 from envsolve.host.gpus import grouped
 from envsolve.host.probe import Source
 from envsolve.host.trouble import Trouble

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from envsolve.boundary.programs import absolute_entries, is_program
-from envsolve.host.files import exists
+from envsolve.boundary.reading import exists
 from envsolve.host.machine import Machine
 from envsolve.host.trouble import Trouble
 from envsolve.host.wsl import WSL_LIBRARIES, is_wsl

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-from envsolve.host.files import link_name, names_in, read_text
+from envsolve.boundary.reading import link_name, names_in, read_text
 from envsolve.host.gpus import grouped
 from envsolve.host.probe import Source
 from envsolve.host.trouble import Trouble

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from envsolve.host.files import exists, read_text
+from envsolve.boundary.reading import exists, read_text
 
 WSL_LIBRARIES = "usr/lib/wsl/lib"
 

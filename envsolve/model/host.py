@@ -70,6 +70,12 @@ class Gpu(NamedTuple):
     memory_mib: int | None = None
     mig: bool = False
 
+    @property
+    def label(self) -> str:
+        """Its name and capability: ``NVIDIA GeForce GTX 1080 (6.1)``."""
+        capability = "" if self.compute_capability is None else f" ({self.compute_capability})"
+        return f"{self.name or 'a GPU'}{capability}"
+
 
 class SourceFailure(NamedTuple):
     """The failure of a source, with the NVIDIA error number if there is one."""

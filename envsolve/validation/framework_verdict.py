@@ -14,7 +14,7 @@ from msgspec import Struct, convert, field
 from envsolve.findings.catalogue import make_finding
 from envsolve.frameworks import AnyFramework, Framework
 from envsolve.model.finding import Finding, Severity
-from envsolve.validation.child import Ending, Outcome
+from envsolve.validation.child import Outcome
 from envsolve.validation.places import Place, facts_of
 from envsolve.validation.report import ProbeReport, Status
 
@@ -104,6 +104,9 @@ class _Found(NamedTuple):
     explained: Finding | None = None
 
 
+_Read = Callable[..., tuple[_Found, ...]]
+
+
 def verdict(
     framework: AnyFramework,
     device: Literal["cuda", "cpu"],
@@ -129,7 +132,13 @@ def verdict(
     answer = answer_of(outcome)
     if answer.unsupported is not None:
         return ProbeReport(framework.name, Status.SKIP, outcome.seconds, answer.unsupported)
-    found = list(_found(device, outcome, answer, _Reader(framework, explain)))
+
+    def read(*texts: str) -> tuple[_Found, ...]:
+        """The error in the output of the framework; of several, the one that caused the others."""
+        errors = [it for it in explain(framework, "\n".join(texts)) if it.severity is Severity.ERROR]
+        return tuple(_Found(it.id, evidence=it.evidence, explained=it) for it in errors[:1])
+
+    found = list(_found(device, outcome, answer, read))
     warnings = [_Found(remark) for remark in answer.remarks]
     if device == "cpu" and answer.cpu_build and gpu_present:
         warnings.append(_Found("cpu-build", ("This machine has a GPU.",)))
@@ -143,43 +152,30 @@ def verdict(
         outcome.seconds,
         _failed(answer, findings[0]) if found else _passed(framework, answer),
         tuple(findings),
-        _measured(outcome),
+        {key: value for key, value in (outcome.result or {}).items() if key not in {"error", "remarks"}},
     )
 
 
-class _Reader(NamedTuple):
-    """Reads the output of a framework."""
-
-    framework: AnyFramework
-    explain: Explain
-
-    def first(self, *texts: str) -> tuple[_Found, ...]:
-        """The error in ``texts``; of several, the one that caused the others."""
-        found = self.explain(self.framework, "\n".join(texts))
-        errors = [it for it in found if it.severity is Severity.ERROR]
-        return tuple(_Found(it.id, evidence=it.evidence, explained=it) for it in errors[:1])
-
-
-def _found(device: str, outcome: Outcome, answer: Answer, reader: _Reader) -> Iterator[_Found]:
+def _found(device: str, outcome: Outcome, answer: Answer, read: _Read) -> Iterator[_Found]:
     if outcome.result is None:
-        yield from _ended_early(outcome, answer, reader)
+        yield from _ended_early(outcome, answer, read)
     elif answer.raised is not None:
-        yield from _not_begun(answer.raised, answer.stage, outcome.tail, reader)
+        yield from _not_begun(answer.raised, answer.stage, outcome.tail, read)
     elif device == "cuda" and answer.cpu_build:
         yield _Found("cpu-build", evidence=(f"version {answer.version}",))
     elif not answer.operations:
         yield _Found("probe-failed", ("No operation was run.",))
     else:
-        yield from _of_operations(answer.operations, outcome.tail, reader)
+        yield from _of_operations(answer.operations, outcome.tail, read)
         if answer.burn is not None:
-            yield from _of_burn(answer.burn, reader)
+            yield from _of_burn(answer.burn, read)
 
 
-def _ended_early(outcome: Outcome, answer: Answer, reader: _Reader) -> Iterator[_Found]:
+def _ended_early(outcome: Outcome, answer: Answer, read: _Read) -> Iterator[_Found]:
     """Findings for a process that hung, died, or failed outside the operations."""
     if outcome.error is not None:
         raised = Raised(str(outcome.error.get("type")), str(outcome.error.get("text")))
-        yield from reader.first(str(raised)) or (_Found("probe-failed", evidence=(_line(str(raised)),)),)
+        yield from read(str(raised)) or (_Found("probe-failed", evidence=(_line(str(raised)),)),)
         return
     where = f"in {outcome.stage}" if outcome.stage else "before it began"
     passed = [it.name for it in answer.operations if it.ok]
@@ -188,33 +184,28 @@ def _ended_early(outcome: Outcome, answer: Answer, reader: _Reader) -> Iterator[
         seen = (f"It was stopped after {outcome.ending.timeout:g} s, {where}.", *so_far)
         yield _Found("probe-timeout", seen, _tail(outcome))
         return
-    seen = (f"It ended {where}. {_how(outcome.ending)}", *so_far)
-    found = reader.first(outcome.tail) or (_Found("probe-crash", evidence=_tail(outcome)),)
+    seen = (f"It ended {where}. {outcome.ending}", *so_far)
+    found = read(outcome.tail) or (_Found("probe-crash", evidence=_tail(outcome)),)
     yield from (it._replace(seen=seen) for it in found)
 
 
-def _how(ending: Ending) -> str:
-    """How a process ended, in words."""
-    return ending.crash or f"Its exit code was {ending.exit_code}."
-
-
-def _not_begun(raised: Raised, stage: str | None, tail: str, reader: _Reader) -> tuple[_Found, ...]:
+def _not_begun(raised: Raised, stage: str | None, tail: str, read: _Read) -> tuple[_Found, ...]:
     """Findings for a framework that could not be imported, or did not reach the device."""
     evidence = (_line(str(raised)), *_lines(tail))
     if raised.kind == "NoDeviceError":
-        return reader.first(tail) or (_Found("no-gpu-for-framework", evidence=evidence),)
+        return read(tail) or (_Found("no-gpu-for-framework", evidence=evidence),)
     identifier = "import-failed" if stage == "import" else "device-not-reached"
-    return reader.first(str(raised), tail) or (_Found(identifier, evidence=evidence),)
+    return read(str(raised), tail) or (_Found(identifier, evidence=evidence),)
 
 
-def _of_operations(operations: tuple[Operation, ...], tail: str, reader: _Reader) -> Iterator[_Found]:
+def _of_operations(operations: tuple[Operation, ...], tail: str, read: _Read) -> Iterator[_Found]:
     right = {it.name for it in operations if it.ok}
     failed = {it.name for it in operations if it.ok is False}
     for operation in operations:
         if operation.ok is not False:
             continue
         if operation.raised is not None:
-            yield from _of_error(operation, operation.raised, right, failed, reader.first(str(operation.raised), tail))
+            yield from _of_error(operation, operation.raised, right, failed, read(str(operation.raised), tail))
         elif not operation.on_device:
             yield _Found(
                 "ran-on-cpu", (f"It was {operation.name}.",), (f"{operation.name} ran elsewhere", *_lines(tail))
@@ -254,10 +245,10 @@ def _wrong(operation: Operation) -> _Found:
     return _Found("wrong-result", seen, (f"{evidence}, {off}",))
 
 
-def _of_burn(burn: Burn, reader: _Reader) -> Iterator[_Found]:
+def _of_burn(burn: Burn, read: _Read) -> Iterator[_Found]:
     if burn.raised is not None:
         evidence = (f"burn, after {burn.products:,} products: {_line(str(burn.raised))}",)
-        found = reader.first(str(burn.raised)) or (_Found("operation-failed", ("It is the burn.",)),)
+        found = read(str(burn.raised)) or (_Found("operation-failed", ("It is the burn.",)),)
         yield from (it._replace(evidence=evidence) for it in found)
     elif not burn.ok:
         text = f"{burn.wrong:,} numbers differed in {burn.products:,} products of {burn.seconds:.0f} s"
@@ -296,10 +287,6 @@ def _passed(framework: AnyFramework, answer: Answer) -> str:
 def _failed(answer: Answer, first: Finding) -> str:
     names = [it.name for it in answer.operations if it.ok is False]
     return f"{first.title} ({', '.join(names)})" if names else first.title
-
-
-def _measured(outcome: Outcome) -> dict[str, object]:
-    return {key: value for key, value in (outcome.result or {}).items() if key not in {"error", "remarks"}}
 
 
 def _tail(outcome: Outcome) -> tuple[str, ...]:

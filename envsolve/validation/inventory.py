@@ -1,15 +1,15 @@
-"""The content of an environment, as reported by its own interpreter."""
+"""The content of an environment: what its own interpreter reports, and the distributions that it would find."""
 
 from __future__ import annotations
 
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
 from envsolve.boundary.programs import is_system_text
-from envsolve.model.names import normalized
+from envsolve.validation.metadata import Packages
 
 _VERSION = re.compile(r"\d{1,4}(\.\d{1,4}){1,2}(?!\d)")
 _USUAL = ["CPython", False, 64]
@@ -56,6 +56,11 @@ class Inventory(NamedTuple):
         return any(path.is_relative_to(root) for root in roots)
 
 
+def distributions_in(search_path: Iterable[Path]) -> tuple[Distribution, ...]:
+    """The distributions that count, in the directories of a search path."""
+    return tuple(Distribution(it.name, it.version, it.location) for it in Packages(search_path).by_name.values())
+
+
 def inventory_of(answer: Mapping[str, object]) -> Inventory:
     """The inventory from the answer of :mod:`envsolve.validation.inside.inventory`.
 
@@ -63,13 +68,10 @@ def inventory_of(answer: Mapping[str, object]) -> Inventory:
     """
     prefix, base_prefix = _path(answer.get("prefix")), _path(answer.get("base_prefix"))
     is_conda = answer.get("is_conda") is True
-    distributions: dict[str, Distribution] = {}
-    for row in _list(answer, "distributions"):
-        match row:
-            case [str(name), str(version), directory]:
-                distributions.setdefault(normalized(name), Distribution(normalized(name), version, _path(directory)))
-            case _:
-                raise ValueError(f"it has no distribution in {row!r:.80}")
+    search_path = answer.get("search_path")
+    if not isinstance(search_path, list):
+        raise ValueError("it has no list of search_path")
+    directories = tuple(map(_path, search_path))
     python = answer.get("python")
     if not isinstance(python, str) or _VERSION.match(python) is None:
         raise ValueError(f"it has no version of Python in {python!r:.80}")
@@ -77,19 +79,12 @@ def inventory_of(answer: Mapping[str, object]) -> Inventory:
         python=python,
         executable=_path(answer.get("executable")),
         prefix=prefix,
-        search_path=tuple(map(_path, _list(answer, "search_path"))),
-        distributions=tuple(distributions.values()),
+        search_path=directories,
+        distributions=distributions_in(directories),
         is_conda=is_conda,
         owns_prefix=is_conda or prefix != base_prefix,
         takes_usual_wheels=[answer.get(key) for key in ("implementation", "free_threaded", "bits")] == _USUAL,
     )
-
-
-def _list(answer: Mapping[str, object], key: str) -> list[object]:
-    found = answer.get(key)
-    if not isinstance(found, list):
-        raise ValueError(f"it has no list of {key}")
-    return found
 
 
 def _path(value: object) -> Path:

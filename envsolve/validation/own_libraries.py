@@ -161,7 +161,7 @@ def _crash(outcome: Outcome) -> Finding:
     elif outcome.error is not None:
         how = f"failed: {outcome.error.get('text')}."
     else:
-        how = f"ended the process. {ending.crash or f'Its exit code was {ending.exit_code}.'}"
+        how = f"ended the process. {ending}"
     return make_finding("library-crashes", outcome.tail.splitlines()[-5:], library=outcome.stage, reason=how)
 
 

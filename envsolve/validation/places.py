@@ -7,7 +7,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
-from envsolve.host.files import exists
+from envsolve.boundary.reading import exists
 from envsolve.host.jetson import l4t_release
 from envsolve.host.wsl import is_wsl
 

@@ -108,7 +108,6 @@ WHOLE = {
     "base_prefix": "/usr",
     "executable": "/env/bin/python",
     "search_path": ["/env/lib"],
-    "distributions": [["thing", "1.0", "/env/lib"]],
 }
 
 
@@ -124,10 +123,6 @@ WHOLE = {
         {"executable": None},
         {"search_path": "/env/lib"},
         {"search_path": [3]},
-        {"distributions": {}},
-        {"distributions": [["thing", "1.0"]]},
-        {"distributions": [["thing", 1, "/env/lib"]]},
-        {"distributions": [["thing", "1.0", "lib"]]},
     ],
 )
 def test_an_answer_that_makes_no_sense_is_one_error(

@@ -45,7 +45,6 @@ from envsolve.create.prefix import foreign_files, list_own_files
 from envsolve.create.tools import InstallerNetwork, find_uv
 from envsolve.create.wheels import Wheels, install_wheels
 from envsolve.diagnose.environment import find_environment
-from envsolve.diagnose.environment.metadata import Packages
 from envsolve.errors import EnvsolveError, Hint, UnsolvableError, UsageError
 from envsolve.frameworks import FRAMEWORK_OF_WHEEL, FRAMEWORKS
 from envsolve.host.machine import this_platform
@@ -73,6 +72,7 @@ from envsolve.resolve.closure.unknown_builds import is_about_cuda
 from envsolve.resolve.solver import Solver
 from envsolve.validation.child import Children
 from envsolve.validation.inventory import Inventory
+from envsolve.validation.metadata import Packages
 
 _PURE = "-none-any.whl"
 _OF_NVIDIA = "nvidia-"

@@ -16,7 +16,7 @@ from envsolve import __version__
 from envsolve.app.environment.exact_files import Asking, ExactFiles, exact_files
 from envsolve.app.environment.exporting import Exported
 from envsolve.app.environment.installed_conda import InstalledConda, Missing, installed_conda
-from envsolve.app.environment.installed_wheels import TOOLS, InstalledWheels, captured, lies_outside, named, wheels_of
+from envsolve.app.environment.installed_wheels import TOOLS, InstalledWheels, captured, named, wheels_of
 from envsolve.app.environment.validating import Progress
 from envsolve.app.packages.stack_wheels import notes_of
 from envsolve.app.request.targets import target_of
@@ -24,7 +24,6 @@ from envsolve.app.request.virtual_packages import virtual_packages
 from envsolve.boundary.secrets import without_secrets
 from envsolve.diagnose.environment import Scene, examine_environment, find_environment
 from envsolve.diagnose.environment.conda_meta import CondaMeta
-from envsolve.diagnose.environment.metadata import Package, Packages
 from envsolve.errors import Hint, UnsolvableError, UsageError
 from envsolve.host.detection import detect
 from envsolve.host.machine import this_glibc
@@ -44,6 +43,7 @@ from envsolve.model.request import Request
 from envsolve.resolve.closure.releases import Unfit
 from envsolve.validation.activation import activated
 from envsolve.validation.child import Children
+from envsolve.validation.metadata import Package, Packages
 
 if TYPE_CHECKING:
     from envsolve.diagnose.environment import FoundEnvironment
@@ -256,9 +256,10 @@ def _require_complete(request: CaptureRequest, missing: Sequence[Missing]) -> No
 
 def _notes(environment: _Environment, wheels: InstalledWheels, missing: Sequence[Missing]) -> tuple[Note, ...]:
     notes = [note for pin in wheels.pins for note in notes_of(pin)]
-    outside = lies_outside(environment.wheels, environment.inventory.prefix)
+    prefix = environment.inventory.prefix
+    outside = [it.name for it in environment.wheels if not it.folder.is_relative_to(prefix)]
     if outside and environment.inventory.owns_prefix:
-        text = f"included from outside {environment.inventory.prefix}: {', '.join(outside[:_FEW])}"
+        text = f"included from outside {prefix}: {', '.join(outside[:_FEW])}"
         notes.append(Note("outside-of-environment", text))
     if missing:
         notes.append(Note("left-out", f"left out: {'; '.join(map(str, missing))}"))

@@ -18,8 +18,7 @@ from envsolve.diagnose.environment import FoundEnvironment, Scene, examine_envir
 from envsolve.diagnose.environment.shells import shell_of
 from envsolve.diagnose.machine import Limits, Survey, examine_machine, nearest_the_cause
 from envsolve.diagnose.machine.examination import VARIABLES
-from envsolve.diagnose.plain_text import printable
-from envsolve.diagnose.report import Report
+from envsolve.diagnose.report import Report, printable
 from envsolve.findings.catalogue import make_finding
 from envsolve.frameworks import frameworks_among
 from envsolve.host.machine import TIMEOUT_VARIABLE, Machine
@@ -109,10 +108,13 @@ def diagnose(request: DoctorRequest, environ: Mapping[str, str]) -> Diagnosed:
 
     Raises UsageError if the given environment does not exist.
     """
+    from envsolve.host.detection import detect
+
     matrix = Matrix(request.matrix_directory)
     try:
         request.progress.show("the machine")
-        host = _host(matrix, environ)
+        patience = {TIMEOUT_VARIABLE: PROBE_SECONDS, **environ}
+        host = detect(thorough=True, environ=patience, pci_table=matrix.gpu_of_pci_id)
         limits = Limits(seconds=WALK_SECONDS)
         machine = examine_machine(Survey(Machine(host.platform, environ), host, matrix, limits=limits))
         request.progress.show("querying the environment's Python")
@@ -128,7 +130,7 @@ def diagnose(request: DoctorRequest, environ: Mapping[str, str]) -> Diagnosed:
     of_locks = () if request.prefix or request.python else tuple(map(printable, _locks_here(host, matrix, environ)))
     of_environment = (*found.findings, *map(printable, activation.findings), *environment.findings)
     in_order = nearest_the_cause((*machine.findings, *of_environment, *of_locks))
-    findings = tuple(map(_without_secrets, in_order))
+    findings = tuple(it.with_texts(masked) for it in in_order)  # # users share reports
     inventory = _inventory(machine, environment)
     notes = (*activation.notes, *differs_from_lock(found.inventory.prefix, runs=found.runs))
     looked = _looked(found, environ, activation.environ, inventory, host)
@@ -169,13 +171,6 @@ def _locks_here(host: Host, matrix: Matrix, environ: Mapping[str, str]) -> Itera
         )
 
 
-def _host(matrix: Matrix, environ: Mapping[str, str]) -> Host:
-    """Detect this machine thoroughly, but with short timeouts."""
-    from envsolve.host.detection import detect
-
-    return detect(thorough=True, environ={TIMEOUT_VARIABLE: PROBE_SECONDS, **environ}, pci_table=matrix.gpu_of_pci_id)
-
-
 def _looked(
     found: FoundEnvironment,
     environ: Mapping[str, str],
@@ -201,11 +196,6 @@ def _inventory(machine: Report, environment: Report) -> dict[str, object]:
     values = machine.inventory.get("variables")
     variables = {name: masked(str(value)) for name, value in values.items()} if isinstance(values, dict) else {}
     return {**environment.inventory, **machine.inventory, "libraries": of_both, "variables": variables}
-
-
-def _without_secrets(finding: Finding) -> Finding:
-    """The finding without passwords and tokens from variables and files, as users share reports."""
-    return finding.with_texts(masked)
 
 
 def _rows(value: object) -> list[object]:

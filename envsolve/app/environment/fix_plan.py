@@ -19,7 +19,6 @@ from envsolve.app.request.targets import Target
 from envsolve.app.solve.solving import framework_requests, matrix_date_of, notes_of, solve_request, stacks_of
 from envsolve.diagnose.environment.builds import Build
 from envsolve.diagnose.environment.commands import pip_command
-from envsolve.diagnose.environment.metadata import Package
 from envsolve.diagnose.environment.scene import Scene
 from envsolve.diagnose.environment.shells import Shell
 from envsolve.errors import EnvsolveError, Hint, UsageError
@@ -30,7 +29,6 @@ from envsolve.lockfile.pip_specs import pip_specs
 from envsolve.lockfile.stack_requirements import stack_requirements
 from envsolve.matrix import Matrix
 from envsolve.model.names import normalized
-from envsolve.model.need import parse_need
 from envsolve.model.note import Note
 from envsolve.model.release import Release, Source
 from envsolve.model.request import LockedVersions, Packages, Policy, Request, parse_versions
@@ -38,6 +36,7 @@ from envsolve.model.solution import Solution
 from envsolve.model.versions import parsed_version
 from envsolve.resolve.closure.bounds import constraints_of
 from envsolve.resolve.solver import Solver
+from envsolve.validation.metadata import Package
 
 _NEW = "NEW_ENV"
 
@@ -227,7 +226,7 @@ class _Planner:
         waiting = [it for it in have.values() if it.name in parts]
         beside = {name for name in have if any(it.is_beside(name) for it in frameworks)}
         while waiting:
-            new = {parse_need(text).name for text in waiting.pop().requires} & beside - parts
+            new = {need.name for need in waiting.pop().needs} & beside - parts
             parts |= new
             waiting += [have[name] for name in new]
         for name in sorted(beside - parts):

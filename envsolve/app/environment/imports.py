@@ -17,10 +17,9 @@ from typing import NamedTuple
 
 from envsolve.app.environment.lock_of_environment import sync_command
 from envsolve.boundary.files import FileError
+from envsolve.boundary.reading import is_file
 from envsolve.create.record import LOCKS, read_record
 from envsolve.diagnose.environment.altered import digest_of
-from envsolve.diagnose.environment.metadata import Package, Packages, Row
-from envsolve.diagnose.environment.reading import is_file
 from envsolve.errors import UsageError
 from envsolve.findings.catalogue import make_finding
 from envsolve.frameworks import frameworks_among
@@ -32,6 +31,7 @@ from envsolve.model.need import parse_need
 from envsolve.validation.child import Children, Outcome
 from envsolve.validation.concurrency import at_once
 from envsolve.validation.inventory import Inventory
+from envsolve.validation.metadata import Package, Packages, Row
 from envsolve.validation.report import IMPORT, IMPORTS, ProbeReport, Status
 
 EDITED = "module-edited"
@@ -129,7 +129,7 @@ def _named(inventory: Inventory, packages: Packages) -> list[Package]:
     """
     requested = _requested(inventory.prefix)
     if requested is None:
-        required = {name for it in packages.by_name.values() for line in it.requires if (name := _name(line))}
+        required = {need.name for it in packages.by_name.values() for need in it.needs}
         marked = (it for it in packages.by_name.values() if is_file(it.folder / "REQUESTED"))
         requested = {it.name for it in marked} - required - {*_TOOLS}
     found = [packages.by_name[name] for name in sorted(requested) if name in packages.by_name]

@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from envsolve.boundary.files import FileError
+from envsolve.boundary.reading import names_of
 from envsolve.diagnose.environment.conda_meta import record_at
-from envsolve.diagnose.environment.reading import names_of
 from envsolve.lockfile.package_address import package_of
 from envsolve.model.conda import CondaPackage
 from envsolve.resolve.closure.releases import Unfit

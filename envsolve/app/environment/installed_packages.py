@@ -11,14 +11,14 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from functools import cached_property
 
 from envsolve.app.environment.installed_wheels import captured, origin_of
-from envsolve.diagnose.environment.metadata import Package, Packages
-from envsolve.diagnose.environment.reading import is_file, text_of
+from envsolve.boundary.reading import is_file, text_of
 from envsolve.frameworks import FRAMEWORKS
-from envsolve.model.need import Markers, Need, parse_need
+from envsolve.model.need import Markers, Need
 from envsolve.model.package import Present
 from envsolve.resolve.closure.resolve import Conflict
 from envsolve.resolve.closure.unknown_builds import OF_CUDA
 from envsolve.validation.inventory import Inventory
+from envsolve.validation.metadata import Package, Packages
 
 _STAYS = "the environment"
 _NOT_PURE = re.compile(r"^Tag: (?!.*-none-any\s*$)", re.MULTILINE)
@@ -32,7 +32,7 @@ class InstalledPackages:
         packages = Packages(inventory.search_path)
         self.by_name = packages.by_name
         self._markers, self._replaced = markers, replaced
-        self._needs = {name: tuple(_needs(it)) for name, it in self.by_name.items()}
+        self._needs = {name: tuple(need for need in it.needs if not need.url) for name, it in self.by_name.items()}
         self._of_label = {_label(it): name for name, it in self.by_name.items()}
 
     @cached_property
@@ -102,16 +102,6 @@ class InstalledPackages:
 
 def _label(package: Package) -> str:
     return f"the installed {package.label}"
-
-
-def _needs(package: Package) -> Iterator[Need]:
-    for line in package.requires:
-        try:
-            need = parse_need(line)
-        except ValueError:
-            continue
-        if not need.url:
-            yield need
 
 
 def _is_compiled(package: Package) -> bool:

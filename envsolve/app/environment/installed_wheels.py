@@ -7,20 +7,19 @@ index by name, an origin: direct_url.json (https://packaging.python.org/specific
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from hashlib import sha256
-from pathlib import Path
 from typing import Any, NamedTuple
 
 from envsolve.app.environment.exact_files import ExactFiles
 from envsolve.app.environment.installed_conda import Missing
 from envsolve.boundary.files import FileError
+from envsolve.boundary.reading import bytes_of, is_file
 from envsolve.boundary.secrets import without_secrets
-from envsolve.diagnose.environment.metadata import DIRECT_URL, Package, direct_url
-from envsolve.diagnose.environment.reading import bytes_of, is_file
-from envsolve.model.names import normalized
-from envsolve.model.need import Markers, parse_need
+from envsolve.model.need import Markers, Need
 from envsolve.model.package import PackageFile, Pin
 from envsolve.resolve.closure.releases import Unfit
+from envsolve.validation.metadata import DIRECT_URL, Package, direct_url
 
 _LONGEST_METADATA = 16 * 1024 * 1024
 TOOLS = ("pip", "setuptools", "wheel", "distribute")
@@ -178,24 +177,16 @@ def _requires(packages: Sequence[Package], markers: Markers) -> dict[str, set[st
     while True:
         before = sum(map(len, extras.values()))
         for package in packages:
-            for name, added in _needs(package, extras[package.name], markers):
-                if name in installed:
-                    requires[package.name].add(name)
-                    extras[name] |= added
+            for need in _needs(package, extras[package.name], markers):
+                if need.name in installed:
+                    requires[package.name].add(need.name)
+                    extras[need.name] |= set(need.extras)
         if sum(map(len, extras.values())) == before:
             return {name: needed - {name} for name, needed in requires.items()}
 
 
-def _needs(package: Package, extras: Iterable[str], markers: Markers) -> Iterator[tuple[str, set[str]]]:
-    for line in package.requires:
-        try:
-            need = parse_need(line)
+def _needs(package: Package, extras: Iterable[str], markers: Markers) -> Iterator[Need]:
+    for need in package.needs:
+        with suppress(ValueError):  # # a marker that is invalid
             if any(markers.holds(need.marker, extra) for extra in tuple(extras)):
-                yield normalized(need.name), set(need.extras)
-        except ValueError:
-            continue
-
-
-def lies_outside(packages: Iterable[Package], prefix: Path) -> tuple[str, ...]:
-    """The packages outside of ``prefix``: of the system, of the user, or on a path from a variable."""
-    return tuple(it.name for it in packages if not it.folder.is_relative_to(prefix))
+                yield need

@@ -20,13 +20,13 @@ from envsolve.create.record import State, record_of, write_lock, write_record
 from envsolve.create.tools import find_uv, tool_environ
 from envsolve.create.wheels import uninstall
 from envsolve.diagnose.environment.conda_meta import CondaMeta
-from envsolve.diagnose.environment.metadata import LIBRARY, Package, Packages
-from envsolve.diagnose.environment.metadata import read_record as read_rows
 from envsolve.errors import OutsideError
 from envsolve.host.machine import this_platform
 from envsolve.matrix.load import Matrix
 from envsolve.model.note import Note
 from envsolve.model.versions import is_same_version
+from envsolve.validation.metadata import LIBRARY, Package, Packages
+from envsolve.validation.metadata import read_record as read_rows
 
 _SITE_PACKAGES = ("lib/python3.*/site-packages", "Lib/site-packages")
 

@@ -75,6 +75,8 @@ def validation_of(request: ValidateRequest, environ: Mapping[str, str]) -> Valid
     A subset of the frameworks, or another device than `sync` would test, is not enough to record. Raises UsageError if
     the environment cannot be read or a named framework is not in it; OutsideError if its interpreter does not run.
     """
+    from envsolve.host.detection import detect
+
     wanted = list({it.name: it for name in request.frameworks for it in _known(name)}.values())
     python = interpreter(request.prefix, request.python, environ)
     matrix = Matrix(request.matrix_directory)
@@ -83,7 +85,8 @@ def validation_of(request: ValidateRequest, environ: Mapping[str, str]) -> Valid
             request.progress.show(f"querying {python}")
             inventory = take_inventory(python, environ, children)
             frameworks = _present(wanted, inventory)
-            host = _this_host(matrix, environ)
+            # variables of other tools that describe the machine only count for solving
+            host = detect(thorough=False, environ=environ, pci_table=matrix.gpu_of_pci_id)
             device = _device(request, host, inventory)
             request.progress.show(f"activating {inventory.prefix}")
             started = time.perf_counter()
@@ -108,7 +111,7 @@ def validation_of(request: ValidateRequest, environ: Mapping[str, str]) -> Valid
         request.progress.clear()
     notes = (*activation.notes, *differs, *_notes(device, host, frameworks, inventory))
     if findings:
-        report = report._replace(probes=(_of_environment(findings, seconds), *report.probes))
+        report = report._replace(probes=(concluded(ENVIRONMENT, seconds, findings[0].title, findings), *report.probes))
     is_usual = device == _device(request._replace(device="here"), host, inventory)
     if is_usual and not (wanted and report.is_unbroken):
         _record(inventory.prefix, passed=report.is_unbroken)
@@ -130,14 +133,9 @@ def _record(prefix: Path, *, passed: bool) -> None:
                 write_record(place, record._replace(passed=passed))
 
 
-def _of_environment(findings: tuple[Finding, ...], seconds: float) -> ProbeReport:
-    """The errors of the environment's scripts and files, as a probe."""
-    return concluded(ENVIRONMENT, seconds, findings[0].title, findings)
-
-
 def _of_packages(inventory: Inventory, host: Host, environ: Mapping[str, str], matrix: Matrix) -> Iterator[ProbeReport]:
     """The errors of builds of packages outside of the frameworks, which no probe runs, from their files."""
-    from envsolve.diagnose.environment.checks.build_facts import packages_for_other_cuda, packages_without_code
+    from envsolve.diagnose.environment.checks.packages import packages_for_other_cuda, packages_without_code
     from envsolve.diagnose.environment.scene import Scene
 
     started = time.perf_counter()
@@ -225,13 +223,6 @@ def _explained(
         prefix=str(inventory.prefix),
     )
     return findings_in(text, given, matrix)
-
-
-def _this_host(matrix: Matrix, environ: Mapping[str, str]) -> Host:
-    """Detect this machine as it is. Variables of other tools that describe it only count for solving."""
-    from envsolve.host.detection import detect
-
-    return detect(thorough=False, environ=environ, pci_table=matrix.gpu_of_pci_id)
 
 
 def _device(request: ValidateRequest, host: Host, inventory: Inventory) -> Device:

@@ -11,8 +11,8 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
+from envsolve.boundary.reading import closed_directory, fault_of, is_directory, is_missing, names_of, real
 from envsolve.diagnose.environment.from_files import is_environment, program_of
-from envsolve.diagnose.environment.reading import closed_directory, fault_of, is_directory, is_missing, names_of, real
 
 ACTIVE = ("VIRTUAL_ENV", "CONDA_PREFIX")
 """The variables that activation sets to the directory of an environment."""

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from envsolve.diagnose.environment.families import is_of_gpu_stacks
-from envsolve.diagnose.environment.metadata import LIBRARY, Package, Packages, Row
+from envsolve.validation.metadata import LIBRARY, Package, Packages, Row
 
 _SMALL = 4 * 1024 * 1024
 _MOST_HASHED = 256 * 1024 * 1024

@@ -10,23 +10,21 @@ from contextlib import suppress
 from fnmatch import fnmatchcase
 from typing import NamedTuple
 
-from packaging.requirements import InvalidRequirement, Requirement
 from packaging.version import Version
 
 from envsolve.binary.package_facts import facts_in
 from envsolve.boundary.files import open_regular
 from envsolve.diagnose.environment.conda_meta import CondaMeta, CondaPackage
-from envsolve.diagnose.environment.metadata import Package, Packages
 from envsolve.frameworks import FRAMEWORKS
 from envsolve.matrix import Matrix
 from envsolve.model.build_facts import BuildFacts
 from envsolve.model.fact import Evidence, EvidenceKind
 from envsolve.model.host import Platform
-from envsolve.model.names import normalized
 from envsolve.model.release import Release, Source
 from envsolve.model.versions import CudaVersion, parsed_version
 from envsolve.resolve.closure.unknown_builds import is_about_cuda
 from envsolve.validation.installed import Files, Installed
+from envsolve.validation.metadata import Package, Packages
 
 
 class Build(NamedTuple):
@@ -158,7 +156,7 @@ def facts_of_installed(package: Package, packages: Packages, platform: Platform,
 
     None if it does not use CUDA, if that is unknown, and if a file cannot be read.
     """
-    requires = set(_required(package))
+    requires = {need.name for need in package.needs if "extra" not in need.marker}
     if not is_about_cuda(package.name, requires):
         return None
     sizes = {row.path: row.size or 0 for row in packages.record(package) or ()}
@@ -175,14 +173,3 @@ def facts_of_installed(package: Package, packages: Packages, platform: Platform,
     evidence = Evidence(EvidenceKind.WHEEL, f"the libraries of {package.label} in {package.location}", "")
     torch = matrix.torch_for(found.torch, platform)
     return found.build_facts(package.name, package.version, requires, evidence, torch)
-
-
-def _required(package: Package) -> Iterator[str]:
-    """The packages that it requires without extras."""
-    for text in package.requires:
-        try:
-            requirement = Requirement(text)
-        except InvalidRequirement:
-            continue
-        if requirement.marker is None or "extra" not in str(requirement.marker):
-            yield normalized(requirement.name)

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from functools import cached_property
 from pathlib import Path, PurePosixPath
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from envsolve.boundary.files import FileError, json_value, read_bytes
-from envsolve.diagnose.environment.reading import names_of
+from envsolve.boundary.reading import names_of
 
 _LONGEST = 32 * 1024 * 1024
 """Bytes of one record; those of the largest packages, with 30,000 files, have 8 MB."""
@@ -77,8 +77,8 @@ def _folders(package: CondaPackage) -> Iterator[str]:
             yield PurePosixPath(file).parent.as_posix()
 
 
-def record_at(path: Path) -> Mapping[str, object]:
-    """The record at ``path``; its ``name`` is a string. Raises FileError if it is not a record."""
+def record_at(path: Path) -> Mapping[str, Any]:
+    """The record at ``path``; its fields have the right types. Raises FileError if it is no record."""
     content = read_bytes(path, _LONGEST)
     record = json_value(content or b"")
     if not isinstance(record, dict):
@@ -100,12 +100,12 @@ def _package(path: Path) -> CondaPackage | str:
     except FileError as error:
         return error.reason
     return CondaPackage(
-        name=str(record["name"]),
-        version=str(record.get("version", "")),
-        build=str(record.get("build", "")),
+        name=record["name"],
+        version=record.get("version", ""),
+        build=record.get("build", ""),
         channel=_channel(str(record.get("channel", ""))),
-        depends=_texts(record.get("depends")),
-        files=_texts(record.get("files")),
+        depends=tuple(record.get("depends", ())),
+        files=tuple(record.get("files", ())),
     )
 
 
@@ -114,7 +114,3 @@ def _channel(address: str) -> str:
     parts = [part for part in address.partition("://")[2].split("/")[1:] if part] if "://" in address else [address]
     names = [part for part in parts if part not in ("linux-64", "linux-aarch64", "win-64", "noarch", "t")]
     return names[-1] if names else ""
-
-
-def _texts(value: object) -> tuple[str, ...]:
-    return tuple(it for it in value if isinstance(it, str)) if isinstance(value, list) else ()

@@ -13,36 +13,31 @@ from envsolve.binary.unreadable import UnreadableLibraryError
 from envsolve.diagnose.environment import malformed_files
 from envsolve.diagnose.environment.builds import Build
 from envsolve.diagnose.environment.checks import (
-    build_facts,
     conda,
-    cuda_packages,
     driver,
     gpu_code,
     kernels,
     library_path,
     library_versions,
     missing,
+    module_directories,
     package_files,
-    path_files,
-    python_abi,
+    packages,
     pythons,
-    remains,
     requirements,
 )
-from envsolve.diagnose.environment.checks.damage import damaged_libraries
 from envsolve.diagnose.environment.checks.gpu_code import code_in_libraries, cpu_builds
+from envsolve.diagnose.environment.checks.libraries import damaged_libraries, foreign_libraries, stubs, two_majors
 from envsolve.diagnose.environment.checks.library_versions import old_c_library
-from envsolve.diagnose.environment.checks.misplaced import foreign_libraries, stubs, two_majors
 from envsolve.diagnose.environment.checks.missing import missing_dlls, missing_libraries
 from envsolve.diagnose.environment.checks.package_files import two_distributions
 from envsolve.diagnose.environment.commands import bound
-from envsolve.diagnose.environment.metadata import Package
 from envsolve.diagnose.environment.scene import Scene
-from envsolve.diagnose.plain_text import printable, printable_inventory
-from envsolve.diagnose.report import Report, found_by
+from envsolve.diagnose.report import Report, found_by, printable, printable_inventory
 from envsolve.findings.catalogue import make_finding
 from envsolve.model.finding import Finding, worst_first
 from envsolve.resolve.closure.bounds import cuda_major_of
+from envsolve.validation.metadata import Package
 from envsolve.validation.report import Library, StaticReport
 
 CHECKS: tuple[tuple[str, Callable[[Scene], Iterable[Finding]]], ...] = (
@@ -58,19 +53,19 @@ CHECKS: tuple[tuple[str, Callable[[Scene], Iterable[Finding]]], ...] = (
     ("requirements of packages", requirements.requirements),
     ("parts of one version", requirements.parts_of_one_version),
     ("companions of one CUDA", requirements.companions_of_one_cuda),
-    ("what builds need beyond their metadata", build_facts.packages_that_need_others),
-    ("code for the GPUs in further packages", build_facts.packages_without_code),
-    ("the CUDA of further packages", build_facts.packages_for_other_cuda),
-    ("modules for another Python", python_abi.modules_of_another_python),
+    ("what builds need beyond their metadata", packages.packages_that_need_others),
+    ("code for the GPUs in further packages", packages.packages_without_code),
+    ("the CUDA of further packages", packages.packages_for_other_cuda),
+    ("modules for another Python", package_files.modules_of_another_python),
     ("files of packages", package_files.missing_files),
     ("files that were written over", package_files.overwritten_files),
     ("files of two packages", package_files.shared_files),
-    ("remains of installations", remains.renamed),
-    ("packages recorded twice", remains.recorded_twice),
-    ("records of packages", remains.without_record),
+    ("remains of installations", module_directories.renamed),
+    ("packages recorded twice", module_directories.recorded_twice),
+    ("records of packages", module_directories.without_record),
     ("malformed files", malformed_files.of_environment),
-    (".pth files", path_files.path_files),
-    ("packages for another CUDA", cuda_packages.leftover_packages),
+    (".pth files", module_directories.path_files),
+    ("packages for another CUDA", packages.leftover_packages),
     ("libraries of conda and of pip", conda.libraries_of_both),
     ("packages of conda and of pip", conda.overwritten_packages),
     ("conda's CUDA", conda.toolkit_of_another_cuda),
@@ -85,7 +80,7 @@ CHECKS: tuple[tuple[str, Callable[[Scene], Iterable[Finding]]], ...] = (
     ("copies of libraries", library_path.hidden_copies),
     ("LD_PRELOAD", library_path.preloaded_libraries),
     ("the current directory", library_path.current_directory),
-    ("directories of the environment", remains.closed_directories),
+    ("directories of the environment", module_directories.closed_directories),
 )
 """The checks by their subject, in the order of findings with the same severity."""
 _FAILURES = (OSError, UnreadableLibraryError, ValueError, LookupError, RuntimeError, TypeError, AttributeError)

@@ -9,9 +9,15 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from envsolve.boundary.answers import PATIENCE
+from envsolve.boundary.reading import fault_of, is_directory, is_file, is_missing, names_of, real, unread
 from envsolve.diagnose.environment.active import ACTIVE, is_conda_without_python, stale_in
-from envsolve.diagnose.environment.from_files import inventory_from_files, is_environment, program_of, settings_of
-from envsolve.diagnose.environment.reading import fault_of, is_directory, is_file, is_missing, names_of, real, unread
+from envsolve.diagnose.environment.from_files import (
+    inventory_from_files,
+    is_environment,
+    is_marked,
+    program_of,
+    settings_of,
+)
 from envsolve.diagnose.environment.shells import Shell, shell_of
 from envsolve.errors import EnvsolveError, Hint, OutsideError, UsageError
 from envsolve.findings.catalogue import make_finding
@@ -109,7 +115,7 @@ def _hinted(error: EnvsolveError, prefix: str | None, python: str | None, enviro
 def _nearest(path: Path) -> Path | None:
     """An environment in a directory, or around it."""
     below = (path / name for name in names_of(path))
-    return next((it for it in (*below, *path.parents) if _is_marked(it)), None)
+    return next((it for it in (*below, *path.parents) if is_marked(it)), None)
 
 
 def _broken_active(executable: Path, environ: Mapping[str, str]) -> Path | None:
@@ -130,14 +136,10 @@ def _directory(prefix: str | None, python: str | None, environ: Mapping[str, str
         elif path.name.startswith("python"):
             found = next((it for it in (path.parent, path.parent.parent) if is_environment(it)), None)
         else:  # # another program, or Python under another name
-            found = next((it for it in (path.parent, path.parent.parent) if _is_marked(it)), None)
+            found = next((it for it in (path.parent, path.parent.parent) if is_marked(it)), None)
         if found is not None:
             return found
     return None
-
-
-def _is_marked(directory: Path) -> bool:
-    return is_file(directory / "pyvenv.cfg") or is_directory(directory / "conda-meta")
 
 
 def _broken(directory: Path, program: Path, error: EnvsolveError, environ: Mapping[str, str]) -> Finding:

@@ -11,9 +11,8 @@ import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from envsolve.diagnose.environment.metadata import Packages
-from envsolve.diagnose.environment.reading import is_directory, is_file, names_of, text_of
-from envsolve.validation.inventory import Distribution, Inventory
+from envsolve.boundary.reading import is_directory, is_file, names_of, text_of
+from envsolve.validation.inventory import Inventory, distributions_in
 
 LONGEST_PATH_FILE = 64 * 1024
 """Limit in bytes for a pyvenv.cfg or a .pth file."""
@@ -29,13 +28,12 @@ def inventory_from_files(prefix: Path) -> Inventory:
     settings = settings_of(prefix)
     is_conda = is_directory(prefix / "conda-meta")
     search_path = tuple(dict.fromkeys(_search_path(prefix, settings)))
-    found = Packages(search_path).by_name.values()
     return Inventory(
         python=_python(prefix, settings, search_path),
         executable=program_of(prefix),
         prefix=prefix,
         search_path=search_path,
-        distributions=tuple(Distribution(it.name, it.version, it.location) for it in found),
+        distributions=distributions_in(search_path),
         is_conda=is_conda,
         owns_prefix=is_conda or bool(settings),
     )
@@ -43,8 +41,12 @@ def inventory_from_files(prefix: Path) -> Inventory:
 
 def is_environment(directory: Path) -> bool:
     """Whether ``directory`` was made for Python: a virtual or conda environment, or any prefix with modules."""
-    marked = is_file(directory / "pyvenv.cfg") or is_directory(directory / "conda-meta")
-    return marked or next(_module_directories(directory), None) is not None
+    return is_marked(directory) or next(_module_directories(directory), None) is not None
+
+
+def is_marked(directory: Path) -> bool:
+    """Whether a file says that ``directory`` is a virtual or conda environment."""
+    return is_file(directory / "pyvenv.cfg") or is_directory(directory / "conda-meta")
 
 
 def settings_of(prefix: Path) -> Mapping[str, str]:

@@ -18,7 +18,7 @@ from envsolve.binary.loader import Libraries, Process
 from envsolve.binary.loader_system import LoaderSystem, loader_system
 from envsolve.binary.lookup import Lookup
 from envsolve.binary.unreadable import UnreadableLibraryError
-from envsolve.diagnose.environment.reading import real
+from envsolve.boundary.reading import real
 from envsolve.diagnose.machine.loading import facts_without
 from envsolve.frameworks import Preload
 from envsolve.host.loader import library_entries

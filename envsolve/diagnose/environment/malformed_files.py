@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING
 
 from envsolve.boundary.files import FileError, decoded, read_bytes
 from envsolve.diagnose.environment.conda_meta import CondaMeta
-from envsolve.diagnose.environment.metadata import DIRECT_URL, Package, Packages, direct_url, record_fault
 from envsolve.model.finding import Finding
 from envsolve.validation.activation import malformed
 from envsolve.validation.inventory import Inventory
+from envsolve.validation.metadata import DIRECT_URL, Package, Packages, direct_url, record_fault
 
 if TYPE_CHECKING:
     from envsolve.diagnose.environment.scene import Scene

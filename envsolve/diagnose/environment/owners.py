@@ -10,13 +10,13 @@ from typing import NamedTuple
 
 from packaging.version import Version
 
+from envsolve.boundary.reading import placed, real
 from envsolve.diagnose.environment.conda_meta import CondaMeta
 from envsolve.diagnose.environment.families import is_for
-from envsolve.diagnose.environment.metadata import LIBRARY, Packages
-from envsolve.diagnose.environment.reading import placed, real
 from envsolve.model.versions import parsed_version
 from envsolve.validation.inside.library_versions import component_of
 from envsolve.validation.installed import version_in
+from envsolve.validation.metadata import LIBRARY, Packages
 
 
 class Owner(NamedTuple):

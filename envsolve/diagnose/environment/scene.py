@@ -13,13 +13,12 @@ from typing import Any
 
 from envsolve.binary.library_code import read_device_code
 from envsolve.binary.unreadable import UnreadableLibraryError
+from envsolve.boundary.reading import real
 from envsolve.diagnose.environment.altered import Altered, altered_files
 from envsolve.diagnose.environment.builds import Build, builds_of, facts_of_installed
 from envsolve.diagnose.environment.conda_meta import CondaMeta
 from envsolve.diagnose.environment.loads import Loads
-from envsolve.diagnose.environment.metadata import Package, Packages
 from envsolve.diagnose.environment.owners import Owners
-from envsolve.diagnose.environment.reading import real
 from envsolve.diagnose.environment.shells import Shell, shell_of
 from envsolve.diagnose.environment.wanted import Wanted, wanted_of
 from envsolve.findings.catalogue import make_finding
@@ -33,6 +32,7 @@ from envsolve.model.host import GpuStatus, Host
 from envsolve.resolve.closure.unknown_builds import is_unknown
 from envsolve.validation.installed import Files
 from envsolve.validation.inventory import Inventory
+from envsolve.validation.metadata import Package, Packages
 from envsolve.validation.own_libraries import is_for_gpus
 from envsolve.validation.report import StaticReport
 

@@ -7,26 +7,20 @@ CUDA, and whose packages are all there, is assumed to have been requested, and i
 from __future__ import annotations
 
 import re
+import sys
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
-from packaging.markers import UndefinedComparison, UndefinedEnvironmentName, default_environment
+from packaging.markers import UndefinedComparison, UndefinedEnvironmentName
 from packaging.requirements import InvalidRequirement, Requirement
 
-from envsolve.diagnose.environment.metadata import Package, Packages
+from envsolve.index.fitting import Interpreter
 from envsolve.model.host import Platform
 from envsolve.model.names import normalized
+from envsolve.validation.metadata import Package, Packages
 
 _BRINGS_CUDA = re.compile(r"(and-|with-)?cuda\d*([-_](pip|local))?|gpu|cudnn|ctk", re.IGNORECASE)
-_SYSTEMS = {
-    Platform.LINUX_64: ("linux", "Linux", "x86_64", "posix"),
-    Platform.LINUX_AARCH64: ("linux", "Linux", "aarch64", "posix"),
-    Platform.WIN_64: ("win32", "Windows", "AMD64", "nt"),
-    Platform.OSX_64: ("darwin", "Darwin", "x86_64", "posix"),
-    Platform.OSX_ARM64: ("darwin", "Darwin", "arm64", "posix"),
-}
-"""sys_platform, platform_system, platform_machine and os_name of markers."""
 
 
 class Wanted(NamedTuple):
@@ -57,7 +51,7 @@ def wanted_of(packages: Packages, python: str, platform: Platform) -> tuple[Want
 
 def required_by_any(packages: Packages) -> frozenset[str]:
     """The names that any installed package may require, whatever the markers and extras."""
-    return frozenset(normalized(it.name) for package in packages.every for it in _parsed(package))
+    return frozenset(need.name for package in packages.every for need in package.needs)
 
 
 def _parsed(package: Package) -> Iterator[Requirement]:
@@ -69,12 +63,9 @@ def _parsed(package: Package) -> Iterator[Requirement]:
 
 
 def _environment(python: str, platform: Platform) -> dict[str, str]:
-    system, name, machine, os_name = _SYSTEMS[platform]
-    known = {"sys_platform": system, "platform_system": name, "platform_machine": machine, "os_name": os_name}
-    if python:
-        known |= {"python_full_version": python, "python_version": ".".join(python.split(".")[:2])}
-    defaults: Mapping[str, object] = default_environment()
-    return {key: str(value) for key, value in defaults.items()} | known
+    """The values of markers; without a version, those of this Python."""
+    major, minor, patch = (*map(int, re.findall(r"\d+", python)), 0, 0)[:3] if python else sys.version_info[:3]
+    return Interpreter((major, minor, patch), platform).marker_values()
 
 
 def _applies(requirement: Requirement, extras: frozenset[str], environment: Mapping[str, str]) -> bool:

@@ -13,7 +13,7 @@ import re
 import shlex
 from collections.abc import Iterator
 
-from envsolve.diagnose.machine.survey import Survey, name_of
+from envsolve.diagnose.machine.survey import Survey
 from envsolve.host.probe import Source
 from envsolve.model.finding import Finding, Severity
 
@@ -59,7 +59,8 @@ def _on_windows(survey: Survey) -> Iterator[Finding]:
 
 def _not_found(survey: Survey) -> Iterator[Finding]:
     misplaced = survey.misplaced_libraries
-    looked_in = f"looked in {survey.looked_in}"
+    loader = survey.loader
+    looked_in = f"looked in {', '.join((*loader.library_path, '/etc/ld.so.cache', *loader.defaults))}"
     if misplaced and survey.is_wsl:
         yield survey.finding("wsl-driver-not-reached", (*misplaced, looked_in))
     elif misplaced:
@@ -102,7 +103,7 @@ def check_compatibility(survey: Survey) -> Iterator[Finding]:
     path, version = str(survey.libcuda), survey.libcuda.version
     reading = survey.reading(Source.NVML)
     kernel = survey.module_version or (None if reading is None else reading.driver)
-    refused = tuple(name_of(gpu) for gpu in survey.gpus if _NEVER.search(gpu.name or ""))
+    refused = tuple(gpu.label for gpu in survey.gpus if _NEVER.search(gpu.name or ""))
     if kernel is not None and version is not None and version.parts[0] <= kernel.parts[0] and version != kernel:
         works = survey.libcuda_works or version.parts[0] == kernel.parts[0]  # # one of an older branch does not
         severity = Severity.WARNING if works else Severity.ERROR
@@ -111,7 +112,7 @@ def check_compatibility(survey: Survey) -> Iterator[Finding]:
     elif refused and not survey.libcuda_works and version != kernel:
         yield survey.finding("forward-compatibility-unsupported", (path, *refused), path=path, gpus=refused)
     elif version is None or kernel is None or version.parts[0] > kernel.parts[0]:
-        evidence = (path, *map(name_of, survey.gpus))
+        evidence = (path, *(it.label for it in survey.gpus))
         yield survey.finding("forward-compatibility-in-use", evidence, path=path, driver=kernel)
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import cast
 
 from envsolve.diagnose.machine.driver_library import is_compatibility
-from envsolve.diagnose.machine.survey import Survey, name_of
+from envsolve.diagnose.machine.survey import Survey
 from envsolve.model.finding import Finding
 from envsolve.model.host import Gpu, Platform
 from envsolve.model.release import Architecture
@@ -45,11 +45,11 @@ def check_branch(survey: Survey) -> Iterator[Finding]:
     evidence = (f"driver {driver}", *survey.gpus_seen)
     way = survey.installation
     if dropped:
-        named = tuple(f"{name_of(gpu)} (last branch: R{last})" for gpu, last in dropped)
+        named = tuple(f"{gpu.label} (last branch: R{last})" for gpu, last in dropped)
         finding = survey.finding("driver-drops-gpu", evidence, driver=driver, gpus=named, way=way.text)
         yield finding._replace(commands=way.commands)
     if unknown:
-        named = tuple(f"{name_of(gpu)} (first branch: R{first})" for gpu, first in unknown)
+        named = tuple(f"{gpu.label} (first branch: R{first})" for gpu, first in unknown)
         needed = max(first for _, first in unknown)
         known = {"driver": driver, "gpus": named, "branch": needed, "way": way.text}
         outside = survey.is_wsl or survey.container is not None
@@ -72,11 +72,11 @@ def check_doubtful(survey: Survey) -> Iterator[Finding]:
                 origin = survey.host.origin.get("driver", "the detection")
                 finding = survey.finding(
                     "driver-and-gpu-disagree",
-                    (f"driver {driver}, by {origin}", f"{name_of(gpu)}, by {reading.source} ({bound})"),
-                    about=name_of(gpu),
+                    (f"driver {driver}, by {origin}", f"{gpu.label}, by {reading.source} ({bound})"),
+                    about=gpu.label,
                     driver=driver,
                     origins=origin,
-                    gpu=name_of(gpu),
+                    gpu=gpu.label,
                     source=reading.source,
                     bound=bound,
                 )
@@ -91,8 +91,8 @@ def check_module_kind(survey: Survey) -> Iterator[Finding]:
     if not survey.has_own_driver or survey.module_is_open is None:
         return
     known = [(gpu, gpu.compute_capability) for gpu in _idle_gpus(survey) if gpu.compute_capability is not None]
-    old = tuple(name_of(gpu) for gpu, capability in known if capability < _TURING)
-    new = tuple(name_of(gpu) for gpu, capability in known if capability >= _BLACKWELL)
+    old = tuple(gpu.label for gpu, capability in known if capability < _TURING)
+    new = tuple(gpu.label for gpu, capability in known if capability >= _BLACKWELL)
     if survey.module_is_open and old:
         evidence = ("/proc/driver/nvidia/version: the open kernel module", *old)
         yield survey.finding("open-modules-on-this-old-gpu", evidence, gpus=old)

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 
 from envsolve.diagnose.machine.broken_libraries import check_files
-from envsolve.diagnose.machine.device_files import check_device_files
 from envsolve.diagnose.machine.driver_library import check_compatibility, check_damage, check_library, check_stubs
 from envsolve.diagnose.machine.driver_versions import check_branch, check_doubtful, check_module_kind, check_versions
 from envsolve.diagnose.machine.gpus import check_instances, check_kinds, check_visible
@@ -31,6 +30,7 @@ from envsolve.diagnose.machine.presence import (
     CAPABILITIES,
     DEVICES,
     check_container,
+    check_device_files,
     check_hardware,
     check_installed,
     check_other_drivers,
@@ -55,8 +55,7 @@ from envsolve.diagnose.machine.toolkit_checks import (
     toolkits_as_json,
 )
 from envsolve.diagnose.machine.variables import OVERRIDES, RULES, check_overrides, check_variables
-from envsolve.diagnose.plain_text import printable, printable_inventory
-from envsolve.diagnose.report import Report, found_by
+from envsolve.diagnose.report import Report, found_by, printable, printable_inventory
 from envsolve.errors import EnvsolveError
 from envsolve.findings.catalogue import make_finding
 from envsolve.host.loader import CUDA_LIBRARY, LIBRARY_PATH, NVML_LIBRARY

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from envsolve.diagnose.machine.survey import Survey, name_of
+from envsolve.diagnose.machine.survey import Survey
 from envsolve.host.gpus import total
 from envsolve.host.probe import Source
 from envsolve.host.trouble import Trouble
@@ -28,8 +28,8 @@ def check_kinds(survey: Survey) -> Iterator[Finding]:
         return
     yield survey.finding(
         "gpus-differ",
-        [f"{gpu.count} x {name_of(gpu)}" for gpu in host.gpus],
-        gpus=tuple(map(name_of, host.gpus)),
+        [f"{gpu.count} x {gpu.label}" for gpu in host.gpus],
+        gpus=tuple(it.label for it in host.gpus),
         by_bus=survey.environ.get(_ORDER) == "PCI_BUS_ID",
     )
 
@@ -37,7 +37,7 @@ def check_kinds(survey: Survey) -> Iterator[Finding]:
 def check_instances(survey: Survey) -> Iterator[Finding]:
     """MIG enabled without an instance to compute on."""
     if any(gpu.mig for gpu in survey.host.gpus) and _has_no_instance(survey):
-        evidence = [f"{name_of(gpu)}: MIG on" for gpu in survey.host.gpus if gpu.mig]
+        evidence = [f"{gpu.label}: MIG on" for gpu in survey.host.gpus if gpu.mig]
         yield survey.finding("mig-without-instances", evidence)
 
 

@@ -33,11 +33,6 @@ def component(name: str) -> str | None:
     return None if found is None else found.lower()
 
 
-def is_of_toolkit(name: str) -> bool:
-    """Whether a file of this name is a library of CUDA, cuDNN, NCCL..., and not the driver's."""
-    return component(name) is not None and not is_of_driver(name)
-
-
 def file_version(path: str) -> str | None:
     """The version in the last part of a path, if there is one."""
     if not is_of_driver(posixpath.basename(path)):
@@ -64,7 +59,7 @@ def libraries_in(files: MachineFiles, directory: str, origin: str) -> Iterator[L
     """The CUDA libraries in a directory by the names they are loaded by, one for each file."""
     found: dict[str, Library] = {}
     for name in files.names(directory):
-        if not is_of_toolkit(name):
+        if component(name) is None or is_of_driver(name):
             continue
         path = files.join(directory, name)
         real = files.real(path)

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from envsolve.binary.lookup import Rule
+from envsolve.boundary.reading import is_open_to_us
 from envsolve.diagnose.machine.driver_install import Limit, Way, bounds, installation
 from envsolve.diagnose.machine.files import Limits, MachineFiles
 from envsolve.diagnose.machine.loading import (
@@ -24,7 +25,6 @@ from envsolve.diagnose.machine.toolkit import Toolkit, toolkits_of
 from envsolve.findings.catalogue import make_finding
 from envsolve.host.device_nodes import module_is_loaded
 from envsolve.host.evidence import LIVE_SOURCES
-from envsolve.host.files import is_open_to_us
 from envsolve.host.jetson import l4t_release
 from envsolve.host.loader import CUDA_LIBRARY, LIBRARY_PATH, NVML_LIBRARY, UNUSUAL_DIRECTORIES, library_entries
 from envsolve.host.machine import Machine
@@ -159,15 +159,10 @@ class Survey:
         return bool(self.bus) or self.host.status is not GpuStatus.NO_HARDWARE
 
     @property
-    def gpu_names(self) -> str:
-        """The names of the GPUs."""
-        return ", ".join(map(name_of, self.gpus)) or "An NVIDIA GPU"
-
-    @property
     def gpus_seen(self) -> tuple[str, ...]:
         """The GPUs as listed on the bus, or else by the detection."""
         on_bus = tuple(f"PCI {it.address}: 10de:{it.device}, {it.bound_to or 'no driver'}" for it in self.bus)
-        return on_bus or tuple(name_of(gpu) for gpu in self.gpus if self.host.status is not GpuStatus.NO_HARDWARE)
+        return on_bus or tuple(gpu.label for gpu in self.gpus if self.host.status is not GpuStatus.NO_HARDWARE)
 
     def life_of(self, gpu: Gpu) -> Architecture | None:
         """The architecture of a GPU."""
@@ -177,8 +172,8 @@ class Survey:
     def limit(self) -> Limit:
         """The first and the last driver branch that support all of its GPUs."""
         lives = [(it, gpu) for gpu in self.gpus for it in (self.life_of(gpu),) if it is not None and not it.is_jetson]
-        lasts = [(it.last_branch, name_of(gpu)) for it, gpu in lives if it.last_branch is not None]
-        firsts = [(it.first_branch, name_of(gpu)) for it, gpu in lives if it.first_branch is not None]
+        lasts = [(it.last_branch, gpu.label) for it, gpu in lives if it.last_branch is not None]
+        firsts = [(it.first_branch, gpu.label) for it, gpu in lives if it.first_branch is not None]
         last, last_for = min(lasts, default=(None, None))
         first, first_for = max(firsts, default=(None, None))
         return Limit(last, last_for, first, first_for)
@@ -224,11 +219,6 @@ class Survey:
         """Where the CUDA driver library is, if the loader finds none."""
         paths = (f"/{directory}/{CUDA_LIBRARY}" for directory in (WSL_LIBRARIES, *UNUSUAL_DIRECTORIES))
         return [path for path in paths if self.libcuda is None and self.files.is_file(path)]
-
-    @property
-    def looked_in(self) -> str:
-        """Where the loader searches."""
-        return ", ".join((*self.loader.library_path, "/etc/ld.so.cache", *self.loader.defaults))
 
     @cached_property
     def nvml(self) -> Reached | None:
@@ -290,9 +280,3 @@ class Survey:
     def of_environments(self) -> tuple[str, ...]:
         """The prefixes of active environments: files in them are not the machine's."""
         return tuple(self.environ[name] for name in ("CONDA_PREFIX", "VIRTUAL_ENV") if self.environ.get(name))
-
-
-def name_of(gpu: Gpu) -> str:
-    """A GPU by name and capability: ``NVIDIA GeForce GTX 1080 (6.1)``."""
-    capability = "" if gpu.compute_capability is None else f" ({gpu.compute_capability})"
-    return f"{gpu.name or 'a GPU'}{capability}"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from envsolve.diagnose.machine.survey import Survey, name_of
+from envsolve.diagnose.machine.survey import Survey
 from envsolve.diagnose.machine.toolkit import (
     NVCC_ON_PATH,
     TOOLKIT_VARIABLES,
@@ -98,7 +98,7 @@ def check_gpus(survey: Survey) -> Iterator[Finding]:
             continue
         old = [it for it in survey.gpus if it.compute_capability and it.compute_capability < min(row.compiles_for)]
         if old:
-            named = tuple(map(name_of, old))
+            named = tuple(it.label for it in old)
             yield survey.finding(
                 "toolkit-drops-gpu",
                 (str(toolkit), *named),

@@ -19,12 +19,9 @@ import os
 import time
 import uuid
 
+from .channel import Channel
 from .driver_calls import CallError, DevicePointer, Driver, Handle, LoadError
 from .vector_add import BLOCKS, ENTRY, POISON, SIZE, THREADS, Vectors, difference, ptx_for
-
-TYPE_CHECKING = False  # without importing typing
-if TYPE_CHECKING:
-    from .channel import Channel
 
 CAPABILITY_MAJOR = 75
 CAPABILITY_MINOR = 76

@@ -9,9 +9,7 @@ from __future__ import annotations
 import ctypes
 import sys
 
-TYPE_CHECKING = False  # without importing typing
-if TYPE_CHECKING:
-    from .channel import Channel
+from .channel import Channel
 
 Handle = ctypes.c_void_p
 """CUcontext, CUmodule and CUfunction: opaque pointers."""

@@ -109,7 +109,7 @@ class TensorFramework(Framework):
         """An array on the device."""
 
     @abstractmethod
-    def _numbers(self, tensor: Any) -> Numbers:
+    def _numbers(self, tensor: Any) -> Any:
         """The values of a tensor, row-major."""
 
     @abstractmethod
@@ -124,7 +124,7 @@ class TensorFramework(Framework):
     def _differentiated(self, function: Loss) -> Step:
         """``function``, which returns one number, with its gradients with respect to both arguments."""
 
-    def _compiled(self, function: Callable[..., Any]) -> Callable[..., Any]:
+    def _compiled(self, function: Callable[..., Any]) -> Any:
         """``function``, compiled as users of the framework would."""
         return function
 

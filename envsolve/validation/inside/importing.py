@@ -4,14 +4,9 @@ from __future__ import annotations
 
 import importlib
 import traceback
+from collections.abc import Iterator
 
-from .channel import LONGEST_TEXT
-
-TYPE_CHECKING = False  # without importing typing
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from .channel import Channel
+from .channel import LONGEST_TEXT, Channel
 
 MOST_CAUSES = 10
 """Limit for the causes that are reported; a chain may be circular."""

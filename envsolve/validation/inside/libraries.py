@@ -12,10 +12,7 @@ import os
 import sys
 
 from . import library_versions
-
-TYPE_CHECKING = False  # without importing typing
-if TYPE_CHECKING:
-    from .channel import Channel
+from .channel import Channel
 
 _CHECKS = (
     ("cudnn_ops", "cudnnOpsVersionCheck"),

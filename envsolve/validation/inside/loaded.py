@@ -5,12 +5,9 @@ from __future__ import annotations
 import ctypes
 import os
 import sys
+from collections.abc import Iterator
 
 from . import library_versions
-
-TYPE_CHECKING = False  # without importing typing
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 LONGEST_PATH = 32768
 """Characters of the longest path on Windows."""

@@ -8,8 +8,8 @@ import pkgutil
 from typing import Any, Callable
 
 from . import operations
-from .framework import Loss, NoDeviceError, Step, TensorFramework
-from .reference import Array, Numbers
+from .framework import Loss, NoDeviceError, TensorFramework
+from .reference import Array
 
 PLATFORMS = {"cuda": ("gpu", "cuda"), "cpu": ("cpu",)}
 """JAX's names for the platform of a device."""
@@ -52,9 +52,8 @@ class Jax(TensorFramework):
     def _tensor(self, values: Array) -> Any:
         return self.jax.device_put(self.numpy.array(values.numbers, "float32").reshape(values.shape), self.device)
 
-    def _numbers(self, tensor: Any) -> Numbers:
-        numbers: Numbers = self.numpy.asarray(tensor).reshape(-1).tolist()
-        return numbers
+    def _numbers(self, tensor: Any) -> Any:
+        return self.numpy.asarray(tensor).reshape(-1).tolist()
 
     def _is_here(self, tensor: Any) -> bool:
         devices = tensor.devices() if hasattr(tensor, "devices") else {tensor.device()}  # # devices() was added in 0.4
@@ -69,11 +68,10 @@ class Jax(TensorFramework):
             images, filters, (1, 1), padding, precision=self.jax.lax.Precision.HIGHEST
         )
 
-    def _compiled(self, function: Callable[..., Any]) -> Callable[..., Any]:
-        compiled: Callable[..., Any] = self.jax.jit(function)
-        return compiled
+    def _compiled(self, function: Callable[..., Any]) -> Any:
+        return self.jax.jit(function)
 
-    def _differentiated(self, function: Loss) -> Step:
+    def _differentiated(self, function: Loss) -> Any:
         return self._compiled(self.jax.value_and_grad(function, argnums=(0, 1)))
 
 

@@ -6,7 +6,7 @@ from typing import Any, Sequence, Tuple
 
 from . import operations
 from .framework import Loss, NoDeviceError, Step, TensorFramework, UnsupportedError
-from .reference import Array, Numbers
+from .reference import Array
 
 
 class PaddlePaddle(TensorFramework):
@@ -43,9 +43,8 @@ class PaddlePaddle(TensorFramework):
     def _tensor(self, values: Array) -> Any:
         return self.paddle.to_tensor(values.numbers, dtype="float32").reshape(list(values.shape))
 
-    def _numbers(self, tensor: Any) -> Numbers:
-        numbers: Numbers = tensor.numpy().reshape(-1).tolist()
-        return numbers
+    def _numbers(self, tensor: Any) -> Any:
+        return tensor.numpy().reshape(-1).tolist()
 
     def _is_here(self, tensor: Any) -> bool:
         return str(tensor.place) == self.device

@@ -6,7 +6,7 @@ from typing import Any, Sequence, Tuple
 
 from . import operations
 from .framework import Loss, Step, TensorFramework
-from .reference import Array, Numbers
+from .reference import Array
 
 
 class PyTorch(TensorFramework):
@@ -41,9 +41,8 @@ class PyTorch(TensorFramework):
     def _tensor(self, values: Array) -> Any:
         return self.torch.tensor(values.numbers, dtype=self.torch.float32, device=self.device).reshape(values.shape)
 
-    def _numbers(self, tensor: Any) -> Numbers:
-        numbers: Numbers = tensor.detach().cpu().reshape(-1).tolist()
-        return numbers
+    def _numbers(self, tensor: Any) -> Any:
+        return tensor.detach().cpu().reshape(-1).tolist()
 
     def _is_here(self, tensor: Any) -> bool:
         if self.device.type == "cpu":

@@ -10,7 +10,7 @@ from typing import Any, Callable, Sequence, Tuple
 
 from . import operations
 from .framework import Loss, NoDeviceError, Step, TensorFramework, UnsupportedError
-from .reference import Array, Numbers
+from .reference import Array
 
 TO_NHWC = (0, 2, 3, 1)
 TO_NCHW = (0, 3, 1, 2)
@@ -63,9 +63,8 @@ class TensorFlow(TensorFramework):
         with self.tf.device(self.place):
             return self.tf.constant(self.numpy.array(values.numbers, "float32").reshape(values.shape))
 
-    def _numbers(self, tensor: Any) -> Numbers:
-        numbers: Numbers = tensor.numpy().reshape(-1).tolist()
-        return numbers
+    def _numbers(self, tensor: Any) -> Any:
+        return tensor.numpy().reshape(-1).tolist()
 
     def _is_here(self, tensor: Any) -> bool:
         if not tensor.device.endswith(self.place[1:]):  # /job:localhost/replica:0/task:0/device:GPU:0

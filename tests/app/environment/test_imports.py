@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from envsolve.app.environment.imports import modules_of
-from envsolve.diagnose.environment.metadata import Row
+from envsolve.validation.metadata import Row
 
 
 @pytest.mark.parametrize(

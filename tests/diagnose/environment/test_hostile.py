@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 
 from envsolve.diagnose.environment import CHECKS, examination, inventory_from_files
-from envsolve.diagnose.environment.metadata import Packages, read_record
 from envsolve.diagnose.environment.scene import Scene
 from envsolve.model.finding import Finding
+from envsolve.validation.metadata import Packages, read_record
 from tests.diagnose.environment.on_disk import Patient, names
 
 LIBRARY = "nvidia/cudnn/lib/libcudnn.so.9"
@@ -182,7 +182,7 @@ def test_a_record_gives_only_files_of_its_own_directory(tmp_path: Path) -> None:
 
 
 def test_of_many_entries_some_are_looked_at(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("envsolve.diagnose.environment.reading._MOST", 3)
+    monkeypatch.setattr("envsolve.boundary.reading._MOST", 3)
     for number in range(9):
         (tmp_path / f"p{number}-1.0.dist-info").mkdir()
     assert len(Packages([tmp_path]).every) == 3

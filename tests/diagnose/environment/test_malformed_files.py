@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from envsolve.diagnose.environment.metadata import Packages
 from envsolve.model.finding import Severity
+from envsolve.validation.metadata import Packages
 from tests.diagnose.environment.on_disk import Patient
 
 DEEP = b"[" * 100_000

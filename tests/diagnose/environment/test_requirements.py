@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from envsolve.diagnose.environment.metadata import Packages
 from envsolve.diagnose.environment.wanted import wanted_of
 from envsolve.model.finding import Severity
 from envsolve.model.host import Platform
+from envsolve.validation.metadata import Packages
 from tests.diagnose.environment.on_disk import Patient, names, pip
 
 

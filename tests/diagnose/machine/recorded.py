@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import NamedTuple
 
 from envsolve.binary.loader_cache import FLAGS
+from envsolve.boundary.reading import is_open_to_us
 from envsolve.diagnose.machine import Limits, Survey, examine_machine
 from envsolve.diagnose.report import Report
 from envsolve.host.detection import detect
-from envsolve.host.files import is_open_to_us
 from envsolve.host.machine import Machine
 from envsolve.host.probe import Source
 from envsolve.matrix import Matrix, find_matrix

@@ -15,10 +15,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from envsolve.boundary.display import listed
+from envsolve.boundary.reading import is_file, real, shown
 from envsolve.diagnose.environment.conda_meta import CondaPackage
 from envsolve.diagnose.environment.families import is_of_gpu_stacks
-from envsolve.diagnose.environment.metadata import Package
-from envsolve.diagnose.environment.reading import is_file, real, shown
 from envsolve.diagnose.environment.scene import Scene
 from envsolve.frameworks import FRAMEWORKS
 from envsolve.model.cuda_packages import CUDA_PACKAGES
@@ -27,6 +26,7 @@ from envsolve.model.names import normalized
 from envsolve.model.versions import CudaVersion
 from envsolve.validation.inside.library_versions import component_of
 from envsolve.validation.installed import is_of_driver
+from envsolve.validation.metadata import Package
 
 
 def libraries_of_both(scene: Scene) -> Iterator[Finding]:

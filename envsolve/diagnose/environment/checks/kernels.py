@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from envsolve.boundary.files import FileError, json_value
-from envsolve.diagnose.environment.reading import fault_of, is_directory, names_of, real, text_of
+from envsolve.boundary.reading import fault_of, is_directory, names_of, real, text_of
 from envsolve.diagnose.environment.scene import Scene
 from envsolve.model.finding import Finding
 

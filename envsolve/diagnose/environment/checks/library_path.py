@@ -9,7 +9,7 @@ from pathlib import Path
 
 from envsolve.binary.lookup import Rule
 from envsolve.boundary.display import listed
-from envsolve.diagnose.environment.reading import is_file, names_of, placed, real, shown
+from envsolve.boundary.reading import is_file, names_of, placed, real, shown
 from envsolve.diagnose.environment.scene import Scene
 from envsolve.matrix.library_names import LibraryNames
 from envsolve.model.finding import Finding, Severity

@@ -25,9 +25,9 @@ from packaging.version import Version
 from envsolve.binary.elf import read_needed_versions
 from envsolve.binary.lookup import Rule
 from envsolve.binary.unreadable import UnreadableLibraryError
+from envsolve.boundary.reading import placed, real, shown
 from envsolve.diagnose.environment.builds import Build
 from envsolve.diagnose.environment.loads import Loading
-from envsolve.diagnose.environment.reading import placed, real, shown
 from envsolve.diagnose.environment.scene import Scene
 from envsolve.diagnose.environment.symbols import NONE, Symbols, defined_versions, read_symbols
 from envsolve.model.finding import Finding, Severity

@@ -17,9 +17,9 @@ from packaging.version import Version
 
 from envsolve.binary.dll_search import DllLookup
 from envsolve.binary.lookup import Lookup, Rule
+from envsolve.boundary.reading import names_of
 from envsolve.diagnose.environment.families import component_in
 from envsolve.diagnose.environment.loads import Loading
-from envsolve.diagnose.environment.reading import names_of, plain
 from envsolve.diagnose.environment.scene import Scene
 from envsolve.frameworks import Preload
 from envsolve.lockfile.wheels import requirements_of
@@ -81,7 +81,7 @@ def _is_missing(lookup: Lookup, loading: Loading, *, for_gpu: bool) -> bool:
 
 
 def _missing(lookups: Sequence[Lookup], loading: Loading, scene: Scene) -> Finding:
-    requesters = dict.fromkeys(plain(lookup.requester or "") for lookup in lookups)
+    requesters = dict.fromkeys(os.path.normpath(lookup.requester or "") for lookup in lookups)
     evidence = (*(f"requested by {it}" for it in requesters), *_looked_in(lookups[0]))
     by_extra = _of_extra(loading.framework, evidence, scene)
     if by_extra is not None:

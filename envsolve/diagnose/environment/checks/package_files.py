@@ -1,11 +1,13 @@
 """Files of packages that differ from their RECORD: gone, not those that were installed, or written by two packages.
 
-Which of two packages' files is there depends on the order of installation.
+Which of two packages' files is there depends on the order of installation. Compiled modules name the Python that they
+are for (PEP 3149, PEP 425).
 """
 
 from __future__ import annotations
 
 import os
+import re
 from collections import defaultdict
 from collections.abc import Iterator
 from itertools import islice
@@ -14,10 +16,10 @@ from pathlib import Path, PurePosixPath
 from envsolve.boundary.display import listed
 from envsolve.diagnose.environment.altered import Altered, judged_packages
 from envsolve.diagnose.environment.families import is_of_gpu_stacks
-from envsolve.diagnose.environment.metadata import LIBRARY, Package, Row
 from envsolve.diagnose.environment.scene import Scene
 from envsolve.model.finding import Finding, Severity
 from envsolve.validation.inside.library_versions import component_of
+from envsolve.validation.metadata import LIBRARY, Package, Row
 
 _UNUSED = {"test", "tests"}
 """Folders that are often removed to make images smaller."""
@@ -162,3 +164,34 @@ def _differ(claims: tuple[tuple[Package, Row], ...]) -> bool:
     """Whether the packages installed different files; if the RECORDs do not say, they are taken as equal."""
     digests = {row.sha256 for _, row in claims}
     return len(digests) > 1 and None not in digests
+
+
+_TAGGED = re.compile(r"(?P<stem>.+?)\.(?:cpython-|cp)(?P<tag>3\d+t?)-[\w-]+\.(?:so|pyd)\Z")
+
+
+def modules_of_another_python(scene: Scene) -> Iterator[Finding]:
+    """Packages whose compiled modules are all for another Python; a wheel may contain each for several."""
+    here = "".join(scene.inventory.python.split(".")[:2])
+    if not here or not scene.inventory.takes_usual_wheels:
+        return
+    found: dict[str, dict[Package, str]] = {}
+    for package in scene.packages.by_name.values():
+        modules: dict[str, dict[str, str]] = {}
+        for row in scene.packages.record(package) or ():
+            match = _TAGGED.match(row.path)
+            if match is not None:
+                modules.setdefault(match["stem"], {})[match["tag"]] = row.path
+        for tags in (it for it in modules.values() if here not in it):
+            tag, path = max(tags.items())
+            found.setdefault(tag, {}).setdefault(package, path)
+    for tag, packages in found.items():
+        yield scene.finding(
+            "extension-of-other-python",
+            (str(package.location / path) for package, path in packages.items()),
+            about="python",
+            package=next(iter(packages)).name,
+            packages=listed(it.name for it in packages),
+            pins=" ".join(f"{it.name}=={it.version}" for it in packages),
+            module_python=f"3.{tag[1:]}",
+            python=".".join(scene.inventory.python.split(".")[:2]),
+        )

@@ -7,12 +7,12 @@ import shlex
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
+from envsolve.boundary.reading import is_directory, is_file, real
 from envsolve.diagnose.environment.active import ACTIVE, stale_in
 from envsolve.diagnose.environment.families import is_framework, is_of_gpu_stacks
-from envsolve.diagnose.environment.metadata import Packages
-from envsolve.diagnose.environment.reading import is_directory, is_file, real
 from envsolve.diagnose.environment.scene import Scene
 from envsolve.model.finding import Finding, Severity
+from envsolve.validation.metadata import Packages
 
 _SHOWN = 6
 

@@ -1,4 +1,4 @@
-"""Libraries from the wrong place: from elsewhere through LD_LIBRARY_PATH, of two majors, or the driver's stub."""
+"""Libraries that are damaged or from the wrong place: from elsewhere, of two majors, or the driver's stub."""
 
 from __future__ import annotations
 
@@ -9,10 +9,11 @@ from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
+from envsolve.binary.dll import read_dll
 from envsolve.binary.elf import read_library
 from envsolve.binary.lookup import Rule
 from envsolve.binary.unreadable import UnreadableLibraryError
-from envsolve.diagnose.environment.reading import plain, real
+from envsolve.boundary.reading import real
 from envsolve.diagnose.environment.scene import Scene
 from envsolve.matrix.library_names import LibraryNames
 from envsolve.model.finding import Finding, Severity
@@ -42,14 +43,14 @@ def foreign_libraries(scene: Scene) -> Iterator[Finding]:
                 "foreign-library",
                 (
                     f"LD_LIBRARY_PATH={scene.loads.library_path}",
-                    f"{plain(path)} by LD_LIBRARY_PATH",
-                    f"{plain(own)} without it",
+                    f"{os.path.normpath(path)} by LD_LIBRARY_PATH",
+                    f"{os.path.normpath(own)} without it",
                 ),
                 about=name,
                 severity=Severity.ERROR if differ else Severity.WARNING,
                 library=name,
-                path=plain(path),
-                own_path=plain(own),
+                path=os.path.normpath(path),
+                own_path=os.path.normpath(own),
                 directory=directory,
                 their_cuda=theirs if differ else None,
                 own_cuda=ours if differ else None,
@@ -71,7 +72,7 @@ def two_majors(scene: Scene) -> Iterator[Finding]:
             alone = sorted(set.intersection(*titles))
             yield scene.finding(
                 "two-cuda-majors",
-                (f"{title}: {plain(path)}" for by in majors.values() for title, path in by.items()),
+                (f"{title}: {os.path.normpath(path)}" for by in majors.values() for title, path in by.items()),
                 about=component,
                 severity=Severity.ERROR if alone else Severity.WARNING,
                 component=component,
@@ -115,3 +116,42 @@ def cuda_major(path: str, names: LibraryNames) -> str | None:
     sure = {next(iter(majors)) for name in others if len(majors := names.cuda_majors(name)) == 1}
     sure = sure & own if own else sure
     return next(iter(sure)) if len(sure) == 1 else None
+
+
+def damaged_libraries(scene: Scene) -> Iterator[Finding]:
+    """One finding for each damaged library: the environment's own, and those at which the loader stops."""
+    own = list(scene.files.libraries) if scene.platform.is_windows else list(_own_files(scene))
+    by_variable = scene.loads.directories
+    found: dict[str, Path] = {}
+    for file in (*own, *scene.loads.failed):
+        found.setdefault(real(file), file)
+    for file in found.values():
+        try:
+            if file.suffix.lower() in (".dll", ".pyd"):
+                read_dll(file)
+            else:
+                read_library(file, abi=scene.loads.abi)
+        except UnreadableLibraryError as error:
+            owner = scene.owners.of(file)
+            of_pip = owner is not None and owner.by == "pip"
+            yield scene.finding(
+                "library-damaged",
+                [str(error)],
+                about=str(file),
+                library=file.name,
+                path=file,
+                detail=error.detail,
+                damage=error.damage.value,
+                package=owner.name if owner is not None and of_pip else None,
+                version=owner.version if owner is not None and of_pip else None,
+                **(scene.loads.facts_without([str(file.parent)]) if str(file.parent) in by_variable else {}),
+            )
+
+
+def _own_files(scene: Scene) -> Iterator[Path]:
+    """The libraries that are checked whether or not anything loads them."""
+    yield from scene.files.libraries
+    for framework in scene.files.frameworks:
+        yield from framework.own_files
+        for directory in dict.fromkeys(file.parent for file in framework.own_files):
+            yield from sorted(directory.glob("*.so*"))

@@ -1,7 +1,8 @@
-"""Reading of files of an environment without errors, and why this user cannot run a program there.
+"""Look at files of a system or of an environment without errors, and say why this user cannot run a program.
 
-An environment may contain what its packages never had: a pipe in place of a file, circular links, a directory that
-cannot be listed. pathlib raises for some of these before Python 3.14, hence ``os.path`` below.
+For who looks, a missing file and one that this user may not reach are the same: nothing is there. An environment may
+contain what its packages never had: a pipe in place of a file, circular links, a directory that cannot be listed.
+pathlib raises for some of these before Python 3.14, hence ``os.path`` below.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ import os
 import stat
 from pathlib import Path
 
-from envsolve.boundary.files import FileError, read_head
+from envsolve.boundary.files import FileError, read_bytes, read_head
 
 _MOST = 20_000
 """Limit for the entries of one directory."""
@@ -63,11 +64,6 @@ def placed(path: Path | str) -> str:
     return os.path.join(os.path.realpath(directory), name)  # noqa: PTH118 - the loader's paths are text
 
 
-def plain(path: str) -> str:
-    """A path as people write it, without the ``..`` that the loader leaves in it."""
-    return os.path.normpath(path)
-
-
 def shown(path: Path | str) -> str:
     """``path`` as people write it, without ``..``."""
     plain = os.path.normpath(path)
@@ -118,3 +114,42 @@ def closed_directory(path: Path) -> str | None:
     """The outermost directory on the way to ``path`` that this user may not enter, as a sentence."""
     closed = (it for it in reversed(path.parents) if os.path.isdir(it) and not os.access(it, os.X_OK))  # noqa: PTH112
     return next((f"{it} is closed to this user" for it in closed), None)
+
+
+_LONGEST = 1 << 16
+"""Bytes. The files of the kernel and the driver are short."""
+
+
+def read_text(path: Path) -> str | None:
+    """The file's text without surrounding whitespace and NUL; None if it cannot be read or is longer."""
+    try:
+        content = read_bytes(path, _LONGEST)
+    except FileError:
+        return None
+    return None if content is None else content.decode("utf-8", "replace").strip("\0 \t\r\n")
+
+
+def names_in(directory: Path) -> list[str] | None:
+    """The sorted names in ``directory``, or None if it cannot be listed."""
+    try:
+        return sorted(os.listdir(directory))  # noqa: PTH208 - names are wanted
+    except OSError:
+        return None
+
+
+def exists(path: Path) -> bool:
+    """Whether ``path`` exists."""
+    return os.path.exists(path)  # noqa: PTH110 - never raises
+
+
+def is_open_to_us(path: Path) -> bool:
+    """Whether this user may read and write ``path``."""
+    return os.access(path, os.R_OK | os.W_OK)
+
+
+def link_name(path: Path) -> str | None:
+    """The last part of the target of the link at ``path``; None if it is no link."""
+    try:
+        return path.readlink().name
+    except OSError:
+        return None

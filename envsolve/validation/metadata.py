@@ -11,14 +11,16 @@ import os
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from envsolve.boundary.files import FileError, decoded, json_value, read_bytes, read_head
-from envsolve.diagnose.environment.reading import bytes_of, is_directory, names_of, text_of
+from envsolve.boundary.reading import bytes_of, is_directory, names_of, text_of
 from envsolve.frameworks import FRAMEWORKS
 from envsolve.model.names import is_name, normalized
+from envsolve.model.need import Need, parse_need
 
 LONGEST = 16 * 1024 * 1024
 """Limit in bytes for a RECORD. That of TensorFlow, with 13,000 files, has 2 MB."""
@@ -133,6 +135,13 @@ class Package(NamedTuple):
     def facts(self) -> Mapping[str, object]:
         """The facts of findings about it."""
         return {"package": self.name, "version": self.version}
+
+    @property
+    def needs(self) -> Iterator[Need]:
+        """Its requirements, except invalid ones."""
+        for text in self.requires:
+            with suppress(ValueError):
+                yield parse_need(text)
 
 
 Claim = tuple[Package, Row]
