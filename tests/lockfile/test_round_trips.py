@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from envsolve.app.environment.exact_files import Asking
+from envsolve.app.environment.exact_files import IndexOptions
 from envsolve.app.environment.export_python import export_python
 from envsolve.app.environment.exporting import ExportRequest, export_conda
 from envsolve.app.request.network import Network
@@ -91,5 +91,5 @@ def packages(text: str) -> set[tuple[str, str, str, str, str | None]]:
 
 
 def requirements_of(lock: Lock) -> str:
-    requested = ExportRequest(Path("lock"), "requirements", asking=Asking(network=Network(offline=True)))
+    requested = ExportRequest(Path("lock"), "requirements", indexes=IndexOptions(network=Network(offline=True)))
     return export_python(requested, "pylock", lock, {}).texts[0][1]

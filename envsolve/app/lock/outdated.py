@@ -28,7 +28,7 @@ def _outdated(
     assert old.months is not None
     causes = () if refused is None else (refused.message, *(step.requirement for step in refused.conflict))
     causes = (*old.limited_by, f"{old.name} {old.version} has only a source distribution") if source else causes
-    why = _asking_for(old.name, f">={old.newest}", "show why the newest does not fit", request)
+    why = _hint_for(old.name, f">={old.newest}", "show why the newest does not fit", request)
     return refusal(
         "outdated",
         f"the newest {old.name} that fits this request is {old.version}, {old.months:.0f} months older than "
@@ -36,7 +36,7 @@ def _outdated(
         causes,
         (
             *(() if source else (why,) if refused is None else refused.hints),
-            _asking_for(old.name, f"=={old.version}", "use it anyway", request),
+            _hint_for(old.name, f"=={old.version}", "use it anyway", request),
         ),
     )
 
@@ -91,7 +91,7 @@ def require_recent(
         raise _outdated(old[0], refusal_of(made.attempt, {old[0].name: old[0].newest}), request)
 
 
-def _asking_for(name: str, specifier: str, text: str, request: Request) -> Hint:
+def _hint_for(name: str, specifier: str, text: str, request: Request) -> Hint:
     """A hint to require other versions of ``name``; with a command if the requirement was typed."""
     typed = {line for line, need in typed_requirements(request) if need.name == name}
     if not typed:
