@@ -1,4 +1,4 @@
-"""The language of conditions: what it takes, what it refuses, and what is known where a condition holds."""
+"""The language of conditions: what it accepts, what it refuses, and what is known if a condition holds."""
 
 from __future__ import annotations
 

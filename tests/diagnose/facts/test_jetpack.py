@@ -1,4 +1,4 @@
-"""A Jetson's CUDA is that of its JetPack: which one is there, and for which one a library was built."""
+"""A Jetson's CUDA is that of its JetPack: which one is installed, and for which one a library was built."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ MISSING = "ImportError: {}: cannot open shared object file: No such file or dire
 
 
 @pytest.mark.parametrize(
-    ("jetpack", "library", "said"),
+    ("jetpack", "library", "expected"),
     [
         ("JetPack 4.4", "libcublas.so.10.0", f"libcublas.so.10.0 is of {OLD}, and {NEW} is installed"),
         ("L4T R32.7.1", "libcublas.so.10.0", f"libcublas.so.10.0 is of {OLD}, and {NEW} is installed"),
@@ -21,8 +21,8 @@ MISSING = "ImportError: {}: cannot open shared object file: No such file or dire
         ("JetPack 9.9", "libcudart.so.9.0", "is for another one"),
     ],
 )
-def test_the_jetpack_that_is_there_and_the_one_that_is_needed(jetpack: str, library: str, said: str) -> None:
-    assert said in words_of(f"{jetpack}\n" + MISSING.format(library))
+def test_the_jetpack_that_is_there_and_the_one_that_is_needed(jetpack: str, library: str, expected: str) -> None:
+    assert expected in words_of(f"{jetpack}\n" + MISSING.format(library))
 
 
 @pytest.mark.parametrize(

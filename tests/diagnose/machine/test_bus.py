@@ -19,7 +19,7 @@ FILES: dict[str, Content] = {
 }
 
 
-def test_of_all_devices_nvidia_s_display_controllers_are_reported_with_who_holds_them(tmp_path: Path) -> None:
+def test_display_controllers_of_nvidia_are_reported_with_their_drivers(tmp_path: Path) -> None:
     assert gpus_on_bus(survey_of(tmp_path, Case(FILES)).files) == (
         PciDevice("0000:01:00.0", "2684", "nvidia"),
         PciDevice("0000:02:00.0", "1db5", None),

@@ -1,4 +1,4 @@
-"""A live machine with the fake driver: what the real loader and the real calls say agrees with the files."""
+"""A live machine with the fake driver: the real loader and the real calls agree with the files."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Reading bytes: what is wide becomes UTF-8, the rest stays as it is."""
+"""Reading bytes: wide encodings become UTF-8, the rest is unchanged."""
 
 from __future__ import annotations
 

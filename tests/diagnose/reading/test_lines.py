@@ -68,7 +68,7 @@ def test_lines_of_plain_text_are_those_of_the_text(given_lines: list[str]) -> No
     assert read("\n".join(given_lines).encode()) == expected
 
 
-def test_a_long_line_is_told_in_pieces_that_overlap() -> None:
+def test_a_long_line_is_split_into_overlapping_pieces() -> None:
     text = " ".join(map(str, range(100_000)))
     pieces = [it.text for it in read(text.encode())]
     whole = pieces[0]
