@@ -31,7 +31,7 @@ from envsolve.matrix import Matrix
         ("NVIDIA H100 80GB HBM3", "9.0"),
     ],
 )
-def test_a_product_is_found_as_people_and_drivers_write_it(matrix: Matrix, text: str, capability: str) -> None:
+def test_a_product_is_found_under_informal_and_driver_names(matrix: Matrix, text: str, capability: str) -> None:
     assert [str(found) for found in matrix.gpus.find(text).capabilities] == [capability]
 
 
@@ -50,7 +50,7 @@ def test_a_misspelt_name_gets_a_suggestion(matrix: Matrix) -> None:
 
 
 @pytest.mark.parametrize("text", ["", "NVIDIA", "!!", "Radeon RX 7900"])
-def test_what_is_no_nvidia_gpu_is_unknown(matrix: Matrix, text: str) -> None:
+def test_a_gpu_that_is_not_nvidias_is_unknown(matrix: Matrix, text: str) -> None:
     with pytest.raises(UsageError) as refused:
         matrix.gpus.find(text)
     assert refused.value.code == "unknown-gpu"
