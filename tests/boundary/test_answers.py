@@ -51,7 +51,7 @@ def test_a_program_that_prints_without_end_is_ended() -> None:
     assert len(answer.tail) <= LONGEST_TAIL
 
 
-def test_a_program_that_ignores_being_asked_to_end_is_ended() -> None:
+def test_a_program_that_ignores_sigterm_is_ended() -> None:
     started = time.monotonic()
     program = "import signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN); time.sleep(600)"
     assert ask(program, timeout=1.0).ending == Ending(timeout=1.0)

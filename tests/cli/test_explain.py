@@ -160,7 +160,7 @@ def test_a_host_file_also_improves_it(envsolve: Envsolve, tmp_path: Path) -> Non
     assert "--gpu 8.6" in done.out
 
 
-def test_of_several_causes_only_the_first_is_explained_in_full_without_verbose(envsolve: Envsolve) -> None:
+def test_only_the_first_cause_is_explained_in_full_without_verbose(envsolve: Envsolve) -> None:
     text = "CUDA error: no kernel image is available for execution on the device"
     short, full = envsolve("explain", text).out, envsolve("explain", "-v", text).out
     others = [it for it in short.splitlines() if it.startswith("or: ")]

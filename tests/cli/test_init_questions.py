@@ -192,7 +192,7 @@ def test_cancelling_writes_nothing(way_out: str, start: Start, tmp_path: Path) -
         ((), {"ENVSOLVE_FRAMEWORK": "jax"}, 0),
     ],
 )
-def test_nobody_is_asked_with_options_or_without_a_terminal(
+def test_no_questions_with_options_or_without_a_terminal(
     words: tuple[str, ...], environ: dict[str, str], code: int, start: Start
 ) -> None:
     terminal = start(*words, **environ)

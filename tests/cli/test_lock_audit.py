@@ -124,7 +124,7 @@ def test_releases_older_than_several_without_code_are_not_read(
     assert sum(world.count(f"/files/kernels/kernels-{number}.0*") > 1 for number in range(1, 13)) == 8
 
 
-def test_of_a_series_one_release_is_read_and_an_older_series_may_fit(
+def test_one_release_of_a_series_is_read_and_an_older_series_may_fit(
     envsolve: Envsolve, world: IndexServer, tmp_path: Path
 ) -> None:
     newer = [kernels(f"2.{minor}.{patch}", fat_binary((80,))) for minor in (0, 1) for patch in (0, 1, 2)]

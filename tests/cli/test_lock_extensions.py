@@ -235,7 +235,7 @@ def test_a_missing_digest_is_computed_once(here: World) -> None:
     assert here.server.count("*.whl") == 4  # its code again
 
 
-def test_of_several_digests_for_one_url_that_of_the_file_counts(here: World) -> None:
+def test_the_digest_of_the_file_counts_among_several_for_one_url(here: World) -> None:
     file = wheel("kaolin", "0.18.0", [], tags=CP311)
     here.server.fault(f"*/{file.name}", body=file.content or b"", content_type="application/zip")
 

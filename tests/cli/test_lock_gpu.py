@@ -77,7 +77,7 @@ def test_without_a_gpu_tensorflow_goes_by_the_name_that_packages_ask_for(
     assert [name for name in found if name in {"tensorflow", "tensorflow-cpu"}] == [package]
 
 
-def test_what_a_framework_breaks_without_bounds_the_lock(envsolve: Envsolve, world: IndexServer) -> None:
+def test_known_conflicts_of_a_framework_limit_the_lock(envsolve: Envsolve, world: IndexServer) -> None:
     world.add("tensorflow", releases("tensorflow", ["2.14.0"], ["numpy>=1.23.5"], tags=f"cp311-cp311-{LINUX}"))
     result = lock(envsolve, world, "tensorflow==2.14.0", "--gpu", "none")
     assert pins_in(result.out)["numpy"] == "1.26.4"
@@ -121,7 +121,7 @@ def test_beside_a_framework_that_brings_cuda_they_are_locked_for_its_major_and_t
     assert envsolve("status", str(path), *machine, "--platform", "linux-64").code == 0
 
 
-def test_what_holds_beside_a_framework_alone_is_requested_beside_it_alone(
+def test_requirements_that_apply_with_one_framework_are_added_only_with_it(
     envsolve: Envsolve, world: IndexServer
 ) -> None:
     """TensorFlow Probability imports tf_keras with TensorFlow, and not with JAX."""

@@ -139,7 +139,7 @@ HOSTILE_TEXT = "a reason\n--index-url http://evil.example.org\x1b[31m\0"
     ],
     ids=repr,
 )
-def test_what_a_page_says_is_no_line_of_a_lock(locking: Locking, more: dict[str, Any], form: str) -> None:
+def test_text_on_a_page_cannot_start_a_line_of_a_lock(locking: Locking, more: dict[str, Any], form: str) -> None:
     listed(locking, real(locking, **more))
     line = locking.line("--format", form, requirement="gamma==1.0")
     done = locking.envsolve(*line)

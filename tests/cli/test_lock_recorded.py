@@ -161,9 +161,7 @@ def test_a_driver_of_an_older_toolkit_gets_the_libraries_of_its_major(envsolve: 
     assert (found["jax"], found["nvidia-cublas-cu12"]) == ("0.10.2", "12.9.3.13")
 
 
-def test_where_an_index_lacks_a_package_for_one_cuda_the_one_before_is_tried(
-    envsolve: Envsolve, index: IndexServer
-) -> None:
+def test_the_previous_cuda_is_tried_if_an_index_lacks_a_package(envsolve: Envsolve, index: IndexServer) -> None:
     result = envsolve("-f", "jax", "--gpu", "8.6", "--driver", "580.65.06", *TARGET, "--index-url", index.index_url)
     assert result.code == 0, result.err
     assert "jax-cuda12-plugin==0.10.2" in result.out

@@ -113,7 +113,7 @@ def packages(project: Project) -> list[str]:
 
 
 @pytest.mark.parametrize("case", SATISFIED)
-def test_what_the_lock_satisfies_is_recorded_without_the_network(case: str, locked: Project) -> None:
+def test_changes_that_the_lock_satisfies_are_recorded_without_the_network(case: str, locked: Project) -> None:
     old, new, reasons = SATISFIED[case]
     before = packages(locked)
     locked.say(old, new)
@@ -130,7 +130,7 @@ def test_what_the_lock_satisfies_is_recorded_without_the_network(case: str, lock
 
 
 @pytest.mark.parametrize("case", UNSATISFIED)
-def test_what_it_does_not_satisfy_is_reported_without_the_network(case: str, locked: Project) -> None:
+def test_changes_that_the_lock_does_not_satisfy_are_reported_without_the_network(case: str, locked: Project) -> None:
     old, new, reasons = UNSATISFIED[case]
     before = locked.read()
     locked.say(old, new)

@@ -96,7 +96,7 @@ def test_a_host_file_of_another_platform_is_refused(envsolve: Envsolve) -> None:
     assert "contradicts the host file, which is for linux-aarch64" in result.err
 
 
-def test_of_many_hosts_one_of_each_kind_is_named(envsolve: Envsolve, tmp_path: Path) -> None:
+def test_one_host_of_each_kind_is_named(envsolve: Envsolve, tmp_path: Path) -> None:
     text = Path(host("rtx-3090-535.183.01")).read_text(encoding="utf-8")
     files = []
     for number in range(12):

@@ -149,8 +149,6 @@ def test_present_packages_have_the_version_and_name_of_their_package() -> None:
         ("typing-extensions", "typing_extensions", "typing-extensions"),
     ],
 )
-def test_of_several_packages_for_a_project_the_one_with_the_files_counts(
-    whole: str, base: str, project: str, *, turned: bool
-) -> None:
+def test_the_package_with_the_files_of_a_project_counts(whole: str, base: str, project: str, *, turned: bool) -> None:
     there = [package(whole, depends=(*PYTHON, f"{base} 1.0")), package(base)]
     assert present_projects(reversed(there) if turned else there) == {project: Present("1.0", base)}

@@ -113,7 +113,7 @@ def test_a_python_lock_states_its_pythons(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("tool", ["uv", "poetry", "pdm"])
-def test_of_a_project_lock_the_packages_for_this_platform_are_installed(tool: str) -> None:
+def test_packages_of_a_project_lock_for_this_platform_are_installed(tool: str) -> None:
     path = PROJECT_LOCKS / tool / f"{tool}.lock"
     found = plan_of(path, Platform.LINUX_64)
     assert (found.kind, found.lock_name) == (Kind.VENV, path.name)

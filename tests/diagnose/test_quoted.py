@@ -62,6 +62,6 @@ def test_a_line_right_under_its_frame_was_raised() -> None:
     assert not case_of(f"    {RAISES}\n{FRAME}").saw("cpu-build")
 
 
-def test_of_a_traceback_the_message_counts_and_not_the_line_that_raised_it() -> None:
+def test_the_message_of_a_traceback_counts_and_not_the_raising_line() -> None:
     case = case_of(f"{FRAME}\n    {RAISES}\nAssertionError: Torch not compiled with CUDA enabled")
     assert [it.line for it in case.of("cpu-build")] == ["AssertionError: Torch not compiled with CUDA enabled"]

@@ -141,7 +141,7 @@ ANSWERS = {
 
 
 @pytest.mark.parametrize("answer", ANSWERS, ids=lambda answer: answer[:30].decode("latin-1"))
-def test_whatever_a_child_answers_is_a_reading(answer: bytes) -> None:
+def test_any_answer_of_a_child_is_a_reading(answer: bytes) -> None:
     problem = reading_of(Ended(answer, 0), Source.LIBCUDA).problem
     assert problem is not None
     assert problem.code == ANSWERS[answer]

@@ -94,7 +94,7 @@ class IndexServer(LoopbackServer[Fault]):
         """Go wrong on paths that match ``pattern`` (``*`` for anything), ``times`` times; the first fault that fits.
 
         ``status`` answers so, with ``retry_after`` in its header. ``body`` replaces the right one, as
-        ``content_type``, packed as ``encoding`` says it is and to be kept as long as a right page; ``alter`` changes
+        ``content_type``, compressed as ``encoding`` states and cached as long as a correct page; ``alter`` changes
         the right one. ``cut`` hangs up in the middle of the body. ``stall`` waits so many seconds before the answer, or
         with ``cut`` in its middle. ``redirect`` sends elsewhere; ``{path}`` in it stands for the requested
         path. ``caching`` replaces the header Cache-Control in a right answer.

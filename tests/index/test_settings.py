@@ -76,7 +76,7 @@ def test_no_configuration_gives_no_settings(machine: Machine) -> None:
     assert machine.settings() == IndexSettings()
 
 
-def test_nothing_configured_loads_no_reader_and_takes_no_time(tmp_path: Path) -> None:
+def test_without_configuration_no_reader_is_imported(tmp_path: Path) -> None:
     script = (
         "import sys\nfrom pathlib import Path\nfrom envsolve.index.settings import read_settings\n"
         "place = Path(sys.argv[1])\nread_settings({}, place, place, prefix=place, root=place)\nprint(*sys.modules)\n"

@@ -107,7 +107,7 @@ def test_indexes_under_the_keys_of_conda_lock_are_read() -> None:
     assert alone == FileRequirements(index_url="https://127.0.0.1/a", extra_index_urls=("https://127.0.0.1/b",))
 
 
-def test_of_several_default_indexes_the_last_counts_like_in_pip() -> None:
+def test_the_last_of_several_default_indexes_counts_like_in_pip() -> None:
     file = _read("dependencies: [{pip: [-i https://127.0.0.1/a, --index-url=https://127.0.0.1/b]}]")
     assert file.pip == FileRequirements(index_url="https://127.0.0.1/b")
 

@@ -44,7 +44,7 @@ def test_other_numbers_are_not_driver_versions(text: str) -> None:
 
 
 @given(PARTS, PARTS)
-def test_of_two_full_versions_one_meets_the_other(first: tuple[int, ...], second: tuple[int, ...]) -> None:
+def test_two_full_versions_are_always_comparable(first: tuple[int, ...], second: tuple[int, ...]) -> None:
     one, other = (DriverVersion(parts, ".".join(map(str, parts))) for parts in (first, second))
     assert one.meets(other) or other.meets(one)
     assert (one.meets(other) and other.meets(one)) is (first == second)

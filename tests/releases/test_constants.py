@@ -19,7 +19,7 @@ def test_x86_64_loads_are_found_anywhere(number: int, before: bytes, after: byte
 
 
 @given(VERSIONS, st.lists(st.just(0xD503201F), max_size=8))
-def test_what_aarch64_loads_in_one_or_two_instructions_is_found(number: int, no_ops: list[int]) -> None:
+def test_aarch64_loads_of_one_or_two_instructions_are_found(number: int, no_ops: list[int]) -> None:
     code = b"".join(struct.pack("<I", word) for word in no_ops) + constant(number, aarch64=True)
     assert number in constants(code, aarch64=True)
 

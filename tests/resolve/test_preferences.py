@@ -165,7 +165,7 @@ def test_the_toolkit_supports_the_gpus_then_the_driver_then_the_build(
     assert str(solution.toolkit.version if solution.toolkit else None) == toolkit
 
 
-def test_of_toolkits_without_builds_the_newest_is_chosen(tmp_path: Path) -> None:
+def test_the_newest_toolkit_is_chosen_if_none_has_builds(tmp_path: Path) -> None:
     solution = answer(made(tmp_path, {"cuda_requires": ">=12.5,<13"}))
     assert solution is not None
     assert str(solution.toolkit.version if solution.toolkit else None) == "12.8"

@@ -111,7 +111,7 @@ def test_an_unknown_driver_is_one_that_supports_the_gpu() -> None:
         ("10.0f", "12.0", False, False),
     ],
 )
-def test_what_runs_where(target: str, gpu: str, as_sass: bool, as_ptx: bool) -> None:
+def test_builds_run_on_the_expected_gpus(target: str, gpu: str, as_sass: bool, as_ptx: bool) -> None:
     code, capability = CodeTarget.parse(target), ComputeCapability.parse(gpu)
     assert serves_as_sass(code, capability) is as_sass
     assert serves_as_ptx(code, capability) is as_ptx

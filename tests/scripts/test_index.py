@@ -198,7 +198,7 @@ def test_wheels_are_sorted_by_the_newest_python() -> None:
     assert [wheel.pythons for wheel in chosen] == [("3.11",), ("3.10",), ("3.9",), ()]
 
 
-def test_of_several_wheels_for_one_python_the_one_that_pip_installs_comes_first() -> None:
+def test_the_wheel_that_pip_installs_comes_first() -> None:
     old = _wheel(("3.12",), "2.17", "cp312-cp312-manylinux2014_x86_64")
     first = _wheel(("3.12",), "2.28")
     second = _wheel(("3.12",), "2.28", build="-2")

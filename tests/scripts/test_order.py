@@ -110,7 +110,7 @@ def test_a_compiler_with_a_newer_version_does_not_decide(
         ("manylinux_2_9_x86_64.manylinux_2_10_x86_64", "2.9"),
     ],
 )
-def test_of_several_tags_the_oldest_c_library_counts(
+def test_the_oldest_c_library_of_several_tags_counts(
     tags: str, glibc: str, index: ServedIndex, session: requests.Session, tmp_path: Path
 ) -> None:
     """An installer accepts a wheel if any of its tags fits."""

@@ -72,7 +72,7 @@ def test_it_lists_its_members_and_those_that_were_read(opened: Open) -> None:
         assert thing.members[:2] == ["thing/large.so", "thing/version.py"]
 
 
-def test_of_several_members_with_an_ending_the_one_with_the_shortest_path_is_read(opened: Open) -> None:
+def test_the_member_with_the_shortest_path_is_read(opened: Open) -> None:
     with opened() as thing:
         assert thing.find(".dist-info/METADATA") == "thing-1.0.dist-info/METADATA"
         assert thing.find("nothing.so") is None

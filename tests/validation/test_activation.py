@@ -152,7 +152,7 @@ def test_variables_that_conda_did_not_write_are_a_finding(tmp_path: Path, state:
     assert why in finding.cause
 
 
-def test_of_several_variables_the_valid_ones_are_set(tmp_path: Path) -> None:
+def test_valid_variables_are_set_and_others_dropped(tmp_path: Path) -> None:
     (tmp_path / "conda-meta").mkdir()
     (tmp_path / "conda-meta/state").write_text('{"env_vars": {"A": "1", "B=C": "2"}}')
     left, findings = activated(BEFORE, environment(tmp_path, is_conda=True))

@@ -153,7 +153,7 @@ def test_a_hanging_driver_is_reported_with_the_call(stage: str | None, words: st
     assert finding.cause.endswith("It was stopped after 20 s.")
 
 
-def test_of_two_gpus_the_bad_one_is_the_finding_and_both_are_evidence(fake_driver: FakeDriver) -> None:
+def test_the_bad_gpu_is_the_finding_and_both_are_evidence(fake_driver: FakeDriver) -> None:
     finding = found(fake_driver, gpus="all", devices=[RTX_4090] * 2, fail={"cuCtxSynchronize@1": 700})
     assert finding.id == "kernel-illegal-address"
     assert "on GPU 1 (NVIDIA GeForce RTX 4090, 8.9)" in finding.cause

@@ -36,7 +36,7 @@ def test_the_active_environment_is_the_default(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("first", ["venv", "conda"])
-def test_of_two_active_environments_the_first_on_path_counts(tmp_path: Path, first: str) -> None:
+def test_the_first_active_environment_on_path_counts(tmp_path: Path, first: str) -> None:
     places = {"VIRTUAL_ENV": prefix(tmp_path / "venv"), "CONDA_PREFIX": prefix(tmp_path / "conda")}
     path = [place / "bin" for place in sorted(places.values(), key=lambda it: it.name != first)]
     environ = {**{name: str(place) for name, place in places.items()}, "PATH": os.pathsep.join(map(str, path))}
@@ -81,7 +81,7 @@ def test_a_virtual_environment_owns_its_prefix_and_lists_its_packages(children: 
     }
 
 
-def test_of_two_distributions_of_one_name_the_first_on_the_path_counts(children: Children, tmp_path: Path) -> None:
+def test_the_first_distribution_of_a_name_on_the_path_counts(children: Children, tmp_path: Path) -> None:
     for place, version in (("first", "2.0"), ("second", "1.0")):
         (tmp_path / place / f"thing-{version}.dist-info").mkdir(parents=True)
     path = os.pathsep.join(str(tmp_path / place) for place in ("first", "second"))

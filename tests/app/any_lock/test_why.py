@@ -144,7 +144,7 @@ def test_the_newest_release_is_called_the_newest(envsolve: Envsolve) -> None:
     assert why["facts"][-1]["fact"] == "2.15.0 is the newest pytorch in the matrix for this target"
 
 
-def test_of_several_frameworks_the_one_in_question_is_reported(envsolve: Envsolve) -> None:
+def test_only_the_framework_in_question_is_reported(envsolve: Envsolve) -> None:
     result = envsolve("-f", "pytorch", "-f", "jax", "--gpu", "8.6", "--why", "jaxlib", "--why-not", "jax==0.4.30")
     assert "the newest is 0.12.0.1: jax 0.12.0.1 (pypi, cuda13) also fits" in result.out
     assert "pytorch 2.15.0" not in result.out

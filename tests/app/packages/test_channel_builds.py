@@ -66,7 +66,7 @@ def test_a_build_is_excluded_for_one_python_only() -> None:
     assert _conda(builds(_TABLE)) == [("2.19.1", "cuda128", ("3.11",))]
 
 
-def test_of_a_listed_build_other_versions_for_that_cuda_and_python_are_excluded() -> None:
+def test_other_versions_of_a_locked_build_are_excluded_for_its_cuda_and_python() -> None:
     packages = [_listed("2.19.1", "cuda128h_1"), _listed("2.17.0", "cuda120h_1"), _listed("2.14.0", "cuda118h_1")]
     builds = _builds(tensorflow=packages)
     newest = next(

@@ -32,7 +32,7 @@ def test_a_requirement_is_listed_once_per_file() -> None:
     assert [origin for need, origin in requirements.needs if need.name == "p0"] == ["-r one.in", "-r two.in"]
 
 
-def test_of_many_places_only_a_few_are_listed() -> None:
+def test_only_a_few_of_many_places_are_listed() -> None:
     files = [written(f"{number}.in", "app", f"part>{number}") for number in range(100)]
     requirements = read_requirements(Packages(files=(written("all.in", *(f"-r {file}" for file in files)),)))
     assert len([need for need, _ in requirements.needs if need.name == "app"]) == 8

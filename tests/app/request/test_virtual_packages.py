@@ -80,7 +80,7 @@ def test_each_platform_has_its_own_virtual_packages(platform: Platform, expected
     assert _virtual_packages(_problem(platform, cpu=True)) == expected
 
 
-def test_of_several_known_c_libraries_the_oldest_counts() -> None:
+def test_the_oldest_of_several_c_libraries_counts() -> None:
     assert _virtual_packages(_problem(cpu=True, glibc=LibcVersion(2, 17)))["__glibc"] == "2.17"
 
 

@@ -36,7 +36,7 @@ def test_a_removed_environment_is_a_warning(empty: Patient, tmp_path: Path, vari
     assert finding.commands == (f"unset {variable}",)
 
 
-def test_what_conda_sets_beside_it_goes_with_it(empty: Patient) -> None:
+def test_other_variables_of_conda_are_reset_too(empty: Patient) -> None:
     variables = {"CONDA_PREFIX": "/nonexistent", "CONDA_SHLVL": "1", "CONDA_DEFAULT_ENV": "x", "CONDA_EXE": "/x/conda"}
     finding = empty.only("stale-activation", Severity.WARNING, variables=variables)
     assert finding.commands == ("unset CONDA_PREFIX CONDA_DEFAULT_ENV CONDA_SHLVL",)
@@ -80,7 +80,7 @@ def test_the_python_on_path_is_examined_instead(venv: Path, tmp_path: Path) -> N
         assert (found.inventory.prefix, found.findings, found.origin, found.runs) == (venv, (), "PATH", True)
 
 
-def test_of_two_environments_the_existing_one_is_examined(venv: Path) -> None:
+def test_the_existing_one_of_two_environments_is_examined(venv: Path) -> None:
     found = _found(VIRTUAL_ENV="/nonexistent", CONDA_PREFIX=str(venv))
     assert (found.inventory.prefix, found.origin) == (venv, "CONDA_PREFIX")
 

@@ -39,7 +39,7 @@ def test_without_file_evidence_the_matrix_decides(empty: Patient) -> None:
     assert names(empty.report(host(AMPERE)).findings) == []
 
 
-def test_nothing_is_reported_of_an_unknown_build(empty: Patient) -> None:
+def test_an_unknown_build_is_not_reported(empty: Patient) -> None:
     empty.write("torch/__init__.py")
     empty.write("torch/version.py", "__version__ = '2.15.0a0+git1234'\ncuda = '13.2'\nhip = None\n")
     empty.install("torch", "2.15.0a0+git1234", "torch/__init__.py")

@@ -182,7 +182,7 @@ def test_a_record_gives_only_files_of_its_own_directory(tmp_path: Path) -> None:
     assert read_record(tmp_path / "gone") is None
 
 
-def test_of_many_entries_only_some_are_examined(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_only_some_of_many_entries_are_examined(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("envsolve.diagnose.environment.reading._MOST", 3)
     for number in range(9):
         (tmp_path / f"p{number}-1.0.dist-info").mkdir()

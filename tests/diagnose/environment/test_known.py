@@ -56,9 +56,7 @@ def test_without_a_gpu_a_cpu_build_is_right(empty: Patient) -> None:
 
 
 @pytest.mark.parametrize(("size", "winner"), [(30, "nvidia-nccl-cu13 2.27.3"), (20, "nvidia-nccl-cu12 2.27.3")])
-def test_of_two_packages_with_one_file_the_owner_of_the_actual_file_is_reported(
-    empty: Patient, size: int, winner: str
-) -> None:
+def test_the_owner_of_a_shared_file_is_reported(empty: Patient, size: int, winner: str) -> None:
     contents = {"nvidia-nccl-cu12": b"1" * 20, "nvidia-nccl-cu13": b"2" * 30}
     file = empty.write(NCCL)
     for name, content in contents.items():

@@ -66,7 +66,7 @@ def test_a_library_of_the_same_size_is_recognised_by_its_digest(stack: Patient) 
     assert finding.evidence == (f"{file} has another sha256 than its RECORD says",)
 
 
-def test_who_wrote_over_it_is_named(empty: Patient) -> None:
+def test_the_package_that_overwrote_a_file_is_named(empty: Patient) -> None:
     library = "torch/lib/libcustom.so"
     empty.library(library)
     empty.install("torch", "2.8.0", library)

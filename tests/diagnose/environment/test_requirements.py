@@ -32,7 +32,7 @@ def test_a_pin_that_differs_is_a_warning(stack: Patient) -> None:
     assert finding.commands == (stack.planned, pip("check", "").rstrip())
 
 
-def test_what_is_required_and_not_there_is_a_warning(stack: Patient) -> None:
+def test_a_missing_requirement_is_a_warning(stack: Patient) -> None:
     metadata = stack.folder("torch", "2.8.0") / "METADATA"
     metadata.write_text(metadata.read_text().replace("\n\n", "\nRequires-Dist: triton==3.4.0\n\n", 1))
     finding = stack.only("requirement-not-met", Severity.WARNING)

@@ -278,7 +278,7 @@ def test_a_program_says_that_it_has_no_cuda(text: str, program: str | None) -> N
     assert words_of(text).startswith(f"{program or 'The program'} was built without CUDA")
 
 
-def test_nothing_is_reported_of_the_program_if_the_cause_is_known() -> None:
+def test_the_program_is_not_mentioned_if_the_cause_is_known() -> None:
     assert causes_of(NOT_COMPILED, Known(platform=MAC)) == ["macos-without-cuda"]
     assert "cpu-build-of-program" not in causes_of("This CTranslate2 package was not compiled with CUDA support")
 

@@ -14,7 +14,7 @@ NEW, OLD = "gpu-too-new-for-build", "gpu-too-old-for-build"
 EXTENSION = "extension-without-code"
 NEITHER = "no-code-for-unknown-gpu"
 
-# what a text tells
+# facts of a text
 
 
 @pytest.mark.parametrize(

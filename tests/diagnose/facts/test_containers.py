@@ -27,7 +27,7 @@ REASONS = [
 
 
 @pytest.mark.parametrize(("stage", "reason", "expected"), REASONS)
-def test_what_nvidias_container_runtime_says(stage: str, reason: str, expected: str) -> None:
+def test_messages_of_nvidias_container_runtime(stage: str, reason: str, expected: str) -> None:
     sighting = seen("container-runtime-failed", stage=stage, reason=reason)
     assert cause_ids(Known(), sighting) == [expected]
     reason = runtime_reason(case_of(Known(), sighting), (sighting,)) or ""

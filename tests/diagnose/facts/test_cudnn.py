@@ -202,7 +202,7 @@ def test_pytorch_has_a_cudnn_of_its_own_that_another_one_hides() -> None:
     ("there", "command"),
     [("8", 'pip install "ctranslate2==4.4.0"'), ("9", 'pip install --upgrade "ctranslate2>=4.6.3"')],
 )
-def test_of_ctranslate2_the_release_for_the_installed_cudnn_is_named(there: str, command: str) -> None:
+def test_the_ctranslate2_release_for_the_installed_cudnn_is_named(there: str, command: str) -> None:
     file = {"8": "libcudnn_ops.so.9", "9": "libcudnn_ops_infer.so.8"}[there]
     text = f"import faster_whisper\n{file}: cannot open shared object file\n/lib/libcudnn.so.{there}"
     assert command in words_of(text)

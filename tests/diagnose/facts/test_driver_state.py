@@ -40,7 +40,7 @@ def test_a_number_of_another_subject_is_left_alone(number: str) -> None:
     assert case_of(Known(), seen("cuda-error-number", number=number)).sightings[0].symptom == "cuda-error-number"
 
 
-def test_what_starts_containers_speaks_of_the_host() -> None:
+def test_messages_of_container_runtimes_are_about_the_host() -> None:
     line = "nvidia-container-cli: initialization error: nvml error: driver/library version mismatch"
     sighting = seen("driver-version-mismatch", line, by_driver="driver/library version mismatch")
     assert cause_ids(Known(clues=DOCKER), sighting) == ["driver-version-mismatch"]

@@ -29,7 +29,7 @@ def test_the_jetpack_that_is_there_and_the_one_that_is_needed(jetpack: str, libr
     ("library", "command"),
     [("libcudss.so.0", "sudo apt install cudss"), ("libcusparseLt.so.0", "sudo apt install cusparselt")],
 )
-def test_what_jetpack_does_not_contain_is_a_package_of_its_own(library: str, command: str) -> None:
+def test_libraries_missing_from_jetpack_are_separate_packages(library: str, command: str) -> None:
     text = "Jetson Orin, JetPack 6.2\n" + MISSING.format(library)
     assert causes_of(text) == ["library-of-own-package"]
     assert command in words_of(text)

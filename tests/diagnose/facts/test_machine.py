@@ -183,5 +183,5 @@ def test_a_count_is_explained_where_devices_are_named_by_uuid(
 
 
 @pytest.mark.parametrize("count", ["1", "one"])
-def test_of_several_mig_devices_one_is_counted(count: str) -> None:
+def test_only_one_of_several_mig_devices_is_counted(count: str) -> None:
     assert cause_ids(Known(), seen("device-count", count=count), seen("mig-devices")) == ["mig-one-device"]

@@ -91,7 +91,7 @@ def test_an_old_gpu_names_the_last_driver(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("number", sorted(shipped().numbers))
-def test_nobody_is_told_to_install_a_driver_that_drops_the_gpu(number: int, tmp_path: Path) -> None:
+def test_no_advice_to_install_a_driver_that_drops_the_gpu(number: int, tmp_path: Path) -> None:
     """Every error that libcuda knows, on a machine whose GPU ends with R580."""
     reading = Reading(Source.LIBCUDA, problem=cuda_problem(number, "cuInit"))
     for finding in examined(tmp_path, Case(PASCAL, readings=(reading,))).findings:
@@ -174,9 +174,7 @@ def test_a_variable_that_the_driver_does_not_need_may_be_removed(tmp_path: Path)
 
 
 @pytest.mark.parametrize("driver", ["run/opengl-driver/lib", "usr/lib/wsl/lib", "apps/modules/driver/580/lib64"])
-def test_of_a_variable_that_is_needed_for_the_driver_only_harmful_parts_are_removed(
-    driver: str, tmp_path: Path
-) -> None:
+def test_only_harmful_parts_of_a_variable_are_removed(driver: str, tmp_path: Path) -> None:
     case = _on_the_path("/srv/cuda 11.8/lib64/", f"/{driver}", "/home/me/my lib", driver=driver)
     finding = the_finding(tmp_path, case, "cuda-on-library-path")
     assert finding.commands == (f"export LD_LIBRARY_PATH='/{driver}:/home/me/my lib'",)

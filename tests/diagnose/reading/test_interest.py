@@ -92,7 +92,7 @@ def test_a_message_is_reported_with_the_lines_after_it() -> None:
     assert read(raw) == [Line(1, "The NVIDIA driver", ("  on your system", "is too old"))]
 
 
-def test_what_follows_may_be_in_the_next_block() -> None:
+def test_following_lines_may_be_in_the_next_block() -> None:
     raw = b"x" * 60 + b"\n" + b"a\n" * (chunks_module.CHUNK // 2 - 40) + b"no driver found\nnext one\n  and one\nlast"
     assert [it.following for it in read(raw)] == [("next one", "  and one")]
 
@@ -110,7 +110,7 @@ def test_lines_that_no_anchor_is_in_do_not_use_up_the_three() -> None:
 
 
 @pytest.mark.parametrize("word", ["", "a", "CUDA", "a\nb", "x" * 300, "\x1b["])
-def test_what_cannot_be_found_is_refused(word: str) -> None:
+def test_unusable_anchors_are_refused(word: str) -> None:
     with pytest.raises(ValueError, match="no anchor"):
         read(b"", ["cuda", word])
 
@@ -166,7 +166,7 @@ def unlike(count: int) -> bytes:
     return b"".join(f"driver {''.join(letters[int(it, 16)] for it in f'{n:x}')}\n".encode() for n in range(count))
 
 
-def test_of_an_endless_log_the_beginning_and_the_end_are_returned() -> None:
+def test_the_beginning_and_the_end_of_an_endless_log_are_returned() -> None:
     found = read(unlike(MOST_LINES + LAST_LINES + 502))
     assert [found[place].number for place in (0, MOST_LINES - 1, MOST_LINES, -1)] == [
         1, MOST_LINES, MOST_LINES + 503, MOST_LINES + LAST_LINES + 502,
@@ -174,7 +174,7 @@ def test_of_an_endless_log_the_beginning_and_the_end_are_returned() -> None:
     assert sum(it.left_out for it in found) == found[MOST_LINES].left_out == 502
 
 
-def test_of_a_log_that_ends_in_time_nothing_is_left_out() -> None:
+def test_a_log_within_the_limit_is_returned_completely() -> None:
     found = read(unlike(MOST_LINES + LAST_LINES))
     assert (len(found), sum(it.left_out for it in found)) == (MOST_LINES + LAST_LINES, 0)
 
@@ -187,7 +187,7 @@ Skipping registering GPU devices...
 """
 
 
-def test_what_a_terminal_cut_is_whole() -> None:
+def test_lines_wrapped_by_a_terminal_are_joined() -> None:
     for number, anchor in ((1, "could not load dynamic library"), (2, "cannot open shared object file")):
         line = read(CUT.strip().encode(), [anchor])[-1]
         assert (line.number, line.text) == (number, CUT.splitlines()[number - 1])

@@ -52,7 +52,7 @@ def test_utf_16_after_another_encoding_can_be_read() -> None:
 
 
 @given(st.binary(max_size=400))
-def test_anything_is_lines_of_printable_text(raw: bytes) -> None:
+def test_any_bytes_become_lines_of_printable_text(raw: bytes) -> None:
     found = read(raw)
     assert all(it.text.isprintable() and it.text.strip() and len(it.text) <= LONGEST for it in found)
     assert [it.number for it in found] == sorted(it.number for it in found)

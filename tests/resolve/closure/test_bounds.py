@@ -166,5 +166,5 @@ def test_known_conflicts_of_a_wheel_are_bounds(source: Source, expected: list[st
     assert specifiers(limits, "pandas") == []
 
 
-def test_of_two_packages_with_the_same_module_one_is_installed(matrix: Matrix) -> None:
+def test_only_one_of_two_packages_with_the_same_module_is_installed(matrix: Matrix) -> None:
     assert specifiers(bounds(matrix, solution(matrix, "onnxruntime", "8.6")), "onnxruntime") == [NEVER]
