@@ -1,4 +1,4 @@
-"""What many tests need: the shipped matrix, and the command line in this process."""
+"""Common fixtures: the shipped matrix, and the command line in this process."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ PEER_VARIABLES = ("CONDA_OVERRIDE_CUDA", "CONDA_OVERRIDE_CUDA_ARCH", "UV_CUDA_DR
 
 
 class Result(NamedTuple):
-    """What one command line did."""
+    """The result of one command line."""
 
     code: int
     out: str
@@ -55,7 +55,7 @@ Envsolve = Callable[..., Result]
 
 
 def pytest_collection_finish() -> None:
-    """Leave the thousands of tests out of every later search for garbage: they stay until the end.
+    """Exclude the thousands of tests from every later garbage collection: they stay until the end.
 
     And search seldom, as each search looks through the parsed matrices too.
     """
@@ -65,8 +65,8 @@ def pytest_collection_finish() -> None:
 
 
 @pytest.fixture(scope="session", autouse=True)
-def _kept_matrix(tmp_path_factory: pytest.TempPathFactory) -> None:
-    """Keep the parsed matrix, as a user's first command does, and leave the cache of whoever runs the tests alone."""
+def _cached_matrix(tmp_path_factory: pytest.TempPathFactory) -> None:
+    """Cache the parsed matrix, as a user's first command does, but not in the cache of the user who runs the tests."""
     os.environ["XDG_CACHE_HOME"] = str(tmp_path_factory.mktemp("cache"))
     os.environ["XDG_DATA_HOME"] = str(tmp_path_factory.mktemp("data"))
     os.environ["XDG_STATE_HOME"] = str(tmp_path_factory.mktemp("state"))
@@ -86,7 +86,7 @@ def matrix() -> Matrix:
 
 @pytest.fixture
 def shipped_matrix_is_read_once(matrix: Matrix, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of the shipped matrix alone: every command line in this process would parse it anew, as other processes do."""
+    """For the shipped matrix only: every command in this process would parse it again, as other processes do."""
 
     def opened(directory: Path | str | None = None) -> Matrix:
         found = Matrix(directory)
@@ -99,7 +99,7 @@ def shipped_matrix_is_read_once(matrix: Matrix, monkeypatch: pytest.MonkeyPatch)
 def envsolve(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, shipped_matrix_is_read_once: None
 ) -> Envsolve:
-    """Run the command line in this process, without the variables that would steer it.
+    """Run the command line in this process, without variables that would change it.
 
     Its JSON must be what the published schema says.
     """

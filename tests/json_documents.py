@@ -1,4 +1,4 @@
-"""What commands print as JSON, held against its schema: no key may be there that the schema does not have."""
+"""The JSON output of commands, checked against its schema: a key that the schema does not have fails."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ DOCUMENTS_OF: Mapping[str, tuple[str, ...]] = {
 
 
 def closed(schema: Any) -> Any:
-    """A schema that lets no further key pass."""
+    """A schema that allows no additional keys."""
     if isinstance(schema, list):
         return [closed(it) for it in schema]
     if not isinstance(schema, dict):
@@ -48,7 +48,7 @@ def validator(name: str) -> Draft202012Validator:
 
 
 def document_name(arguments: Sequence[str], document: Mapping[str, Any]) -> str:
-    """Which document of those of the command has the keys of ``document``."""
+    """The name of the command's document that has the keys of ``document``."""
     command = next((it for it in arguments if it != "--json"), "")
     names = (*DOCUMENTS_OF.get(command, DOCUMENTS_OF["solve"]), "error")
     return next((it for it in names if not set(_root(it)["required"]) - set(document)), names[0])
@@ -60,7 +60,7 @@ def _root(name: str) -> Any:
 
 
 def require_documented(arguments: Sequence[str], out: str) -> None:
-    """Fail if what a command printed as JSON is not what the schema of its document says."""
+    """Fail if the JSON of a command does not match the schema of its document."""
     if not {"--json", "json"} & set(arguments) or not out.startswith("{"):
         return
     document = json.loads(out)

@@ -1,4 +1,4 @@
-"""How many examples a law is tried on: the fast suite tries a fifth of what ``CI=1 .ci/run`` does.
+"""The number of examples for a law: the fast suite tries a fifth of what ``CI=1 .ci/run`` does.
 
     LAWS_TIMES=50 .venv-test/bin/python -m pytest -m hypothesis
 
@@ -14,5 +14,5 @@ LEAST = 5
 
 
 def examples(whole: int) -> int:
-    """How many of so many to try now."""
+    """The number of examples to try now, of so many."""
     return max(LEAST, round(whole * TIMES))

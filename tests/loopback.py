@@ -1,4 +1,4 @@
-"""What the servers of the tests share: requests that are counted, credentials, faults that are due so many times.
+"""Common parts of the tests' servers: counted requests, credentials, and faults that occur a given number of times.
 
 Every answer counts before its body is sent: once a client has it, so has ``requests``.
 """
@@ -17,8 +17,8 @@ from typing import Any, Generic, NamedTuple, Protocol, Self, TypeVar
 from tests.listener import Listener
 
 
-class Asked(NamedTuple):
-    """One request: the path is as the client sent it, the status what it got, 0 for a connection that was reset."""
+class ServedRequest(NamedTuple):
+    """One request: the path as the client sent it, and the status of the answer, 0 for a connection that was reset."""
 
     method: str
     path: str
@@ -26,7 +26,7 @@ class Asked(NamedTuple):
 
 
 class Reply(NamedTuple):
-    """What a client is sent; the header Content-Length comes by itself."""
+    """What is sent to a client; the header Content-Length is added."""
 
     status: int
     body: bytes = b""
@@ -37,21 +37,21 @@ class Fault(Protocol):
     """How a server answers some paths."""
 
     def meets(self, path: str) -> bool:
-        """Whether it is about ``path``."""
+        """Whether it applies to ``path``."""
 
 
 Wrong = TypeVar("Wrong", bound=Fault)
 
 
 class LoopbackServer(Generic[Wrong]):
-    """A server that a test starts, asks and stops, and the requests that came to it.
+    """A server that a test starts, queries and stops, and the requests that it received.
 
     ``requests`` and ``headers`` hold one entry for each request, in the order of the answers; the names of headers are
     in lower case.
     """
 
     def __init__(self, handler: type[BaseHTTPRequestHandler]) -> None:
-        self.requests: list[Asked] = []
+        self.requests: list[ServedRequest] = []
         self.headers: list[dict[str, str]] = []
         self.stopping = threading.Event()
         self._faults: list[tuple[Wrong, list[int]]] = []
@@ -73,11 +73,11 @@ class LoopbackServer(Generic[Wrong]):
         return f"http://127.0.0.1:{self._server.server_address[1]}"
 
     def start(self) -> None:
-        """Answer from now on."""
+        """Start to answer."""
         self._thread.start()
 
     def stop(self) -> None:
-        """End at once, whatever is still under way."""
+        """Stop at once, whatever is in progress."""
         self.stopping.set()
         self._server.shutdown()
         self._server.hang_up()
@@ -85,24 +85,24 @@ class LoopbackServer(Generic[Wrong]):
         self._thread.join()
 
     def require(self, user: str, password: str, *, under: str = "/") -> None:
-        """Ask for a name and a password on paths that start with ``under``."""
+        """Require a name and a password on paths that start with ``under``."""
         self._credentials[under] = "Basic " + base64.b64encode(f"{user}:{password}".encode()).decode()
 
     def allows(self, path: str, authorization: str) -> bool:
-        """Whether the credentials do for ``path``."""
+        """Whether the credentials are sufficient for ``path``."""
         return all(authorization == it for under, it in self._credentials.items() if path.startswith(under))
 
     def due(self, fault: Wrong, times: int) -> None:
-        """Have ``fault`` happen so many times; of several that meet a path the first one does."""
+        """Make ``fault`` happen so many times; of several for a path the first one happens."""
         self._faults.append((fault, [times]))
 
     def heal(self) -> None:
-        """Go right from now on."""
+        """Remove all faults."""
         with self._lock:
             self._faults.clear()
 
     def fault_for(self, path: str) -> Wrong | None:
-        """The fault that is due on ``path``; it is due once less from now on."""
+        """The fault for ``path``, which then happens once less."""
         with self._lock:
             for fault, left in self._faults:
                 if left[0] > 0 and fault.meets(path):
@@ -114,15 +114,15 @@ class LoopbackServer(Generic[Wrong]):
         """How many requests came for paths that match ``pattern``."""
         return sum(fnmatchcase(it.path, pattern) and fnmatchcase(it.method, method) for it in self.requests)
 
-    def note(self, asked: Asked, headers: dict[str, str]) -> None:
-        """Count one request."""
+    def note(self, request: ServedRequest, headers: dict[str, str]) -> None:
+        """Record one request."""
         with self._lock:
-            self.requests.append(asked)
+            self.requests.append(request)
             self.headers.append(headers)
 
 
 class Answer(BaseHTTPRequestHandler, ABC):
-    """One connection; a server's own handler says what is sent."""
+    """One connection; a server's own handler decides the answer."""
 
     server: Listener[Any]
     protocol_version = "HTTP/1.1"
@@ -131,23 +131,23 @@ class Answer(BaseHTTPRequestHandler, ABC):
 
     @abstractmethod
     def answer(self) -> None:
-        """Send what the path and the headers ask for."""
+        """Send the answer for the path and the headers."""
 
     def do_GET(self) -> None:
         """Answer."""
         self.answer()
 
     def do_HEAD(self) -> None:
-        """Answer as to GET, of which :meth:`send` leaves the body out."""
+        """Answer as to GET; :meth:`send` leaves out the body."""
         self.answer()
 
-    def asked(self) -> dict[str, str]:
+    def request_headers(self) -> dict[str, str]:
         """The headers of the request, their names in lower case."""
         return {name.lower(): value for name, value in self.headers.items()}
 
     def send(self, reply: Reply, *, cut: bool = False, pause: float = 0.0) -> None:
         """Count the request and answer it; with ``cut`` hang up in the middle of the body, ``pause`` seconds later."""
-        self.server.owner.note(Asked(self.command, self.path, reply.status), self.asked())
+        self.server.owner.note(ServedRequest(self.command, self.path, reply.status), self.request_headers())
         self.send_response(reply.status)
         for name, value in reply.headers.items():
             self.send_header(name, value)
@@ -165,4 +165,4 @@ class Answer(BaseHTTPRequestHandler, ABC):
         self.close_connection = True
 
     def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - its name in http.server
-        """Say nothing."""
+        """No output."""

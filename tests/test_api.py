@@ -1,4 +1,4 @@
-"""The Python API: its names and signatures, and that each function says what its command says as JSON."""
+"""The Python API: its names and signatures, and that each function returns the JSON of its command."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[IndexServ
 
 
 def child(code: str, environ: Mapping[str, str] | None = None) -> str:
-    """What a Python of its own prints for ``code``."""
+    """The output of ``code`` in a separate Python."""
     command = [sys.executable, "-c", code]
     done = subprocess.run(command, env=environ and dict(environ), capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
@@ -68,7 +68,7 @@ def child(code: str, environ: Mapping[str, str] | None = None) -> str:
 
 
 def command(environ: Mapping[str, str], *arguments: str) -> Any:
-    """What a command in a process of its own says as JSON."""
+    """The JSON of a command in a separate process."""
     line = [sys.executable, "-m", "envsolve", *arguments, "--json"]
     printed = subprocess.run(line, env=dict(environ), capture_output=True, text=True, check=False).stdout
     require_documented([*arguments, "--json"], printed)
@@ -76,14 +76,14 @@ def command(environ: Mapping[str, str], *arguments: str) -> Any:
 
 
 def timeless(answer: Any) -> Any:
-    """An answer without what no two runs have in common: how long things took."""
+    """An answer without the parts that differ between runs: durations."""
     if isinstance(answer, dict):
         return {key: timeless(value) for key, value in answer.items() if not re.search(r"seconds|_ms$", key)}
     return [timeless(it) for it in answer] if isinstance(answer, list) else answer
 
 
 def surface() -> Iterator[str]:
-    """Every public name: functions with their signatures, results with their fields and what they tell."""
+    """Every public name: functions with their signatures, results with their fields and descriptions."""
     for name in sorted(public.__all__):
         value = getattr(public, name)
         yield f"envsolve.{name}"
@@ -104,7 +104,7 @@ def _properties(kind: type) -> list[str]:
     return [name for name in dir(kind) if isinstance(getattr(kind, name), property)]
 
 
-def test_the_public_names_and_signatures_are_the_recorded_ones() -> None:
+def test_public_names_and_signatures_equal_the_recorded_ones() -> None:
     text = "".join(f"{line}\n" for line in surface())
     if os.environ.get("ENVSOLVE_UPDATE_SNAPSHOTS"):
         SNAPSHOT.write_text(text, encoding="utf-8")
@@ -112,21 +112,21 @@ def test_the_public_names_and_signatures_are_the_recorded_ones() -> None:
 
 
 @pytest.mark.parametrize("name", FUNCTIONS)
-def test_every_argument_is_told_or_told_where_the_docstring_says(name: str) -> None:
+def test_every_argument_is_documented_or_linked(name: str) -> None:
     function = getattr(public, name)
     assert function is getattr(api, name)
     own = inspect.getdoc(function) or ""
     assert name == "detect" or "Raises" in own
-    told = own + "".join(inspect.getdoc(getattr(public, it)) or "" for it in re.findall(":func:`(.*?)`", own))
-    assert [it for it in inspect.signature(function).parameters if f"``{it}``" not in told] == []
+    documented = own + "".join(inspect.getdoc(getattr(public, it)) or "" for it in re.findall(":func:`(.*?)`", own))
+    assert [it for it in inspect.signature(function).parameters if f"``{it}``" not in documented] == []
 
 
-def test_importing_the_package_loads_nothing_else() -> None:
+def test_importing_the_package_imports_nothing_else() -> None:
     code = "import sys; before = set(sys.modules); import envsolve; print(*sorted(set(sys.modules) - before))"
     assert child(code).split() == ["envsolve"]
 
 
-def test_a_command_does_not_load_the_api() -> None:
+def test_a_command_does_not_import_the_api() -> None:
     code = (
         "import sys\nfrom envsolve.cli import main\n"
         "try:\n    main(['-f', 'pytorch', '--gpu', '8.6'])\nexcept SystemExit:\n    print(*sys.modules)\n"
@@ -137,7 +137,7 @@ def test_a_command_does_not_load_the_api() -> None:
 
 
 @pytest.mark.parametrize("first", ["import envsolve.resolve.solver, envsolve.lockfile, envsolve.validation.report", ""])
-def test_the_functions_are_functions_whatever_is_imported(first: str) -> None:
+def test_functions_are_functions_whatever_is_imported(first: str) -> None:
     code = f"""
         {first}
         import envsolve
@@ -150,7 +150,7 @@ def test_the_functions_are_functions_whatever_is_imported(first: str) -> None:
     child(inspect.cleandoc(code))
 
 
-def test_the_package_tells_its_names_and_no_other() -> None:
+def test_the_package_exports_its_names_and_no_other() -> None:
     assert set(public.__all__) <= set(dir(public))
     assert public.EnvsolveError is EnvsolveError
     with pytest.raises(AttributeError, match="has no attribute 'solv'"):
@@ -161,7 +161,7 @@ def test_the_package_tells_its_names_and_no_other() -> None:
 
 
 @pytest.mark.parametrize(
-    ("asked", "words"),
+    ("arguments", "words"),
     [
         ({"frameworks": "pytorch", "gpus": "8.6"}, ("-f", "pytorch", "--gpu", "8.6")),
         (
@@ -205,16 +205,18 @@ def test_the_package_tells_its_names_and_no_other() -> None:
         ),
     ],
 )
-def test_solve_says_what_its_command_says(asked: dict[str, Any], words: tuple[str, ...], envsolve: Envsolve) -> None:
-    answer = public.solve(**asked)
+def test_solve_returns_the_json_of_its_command(
+    arguments: dict[str, Any], words: tuple[str, ...], envsolve: Envsolve
+) -> None:
+    answer = public.solve(**arguments)
     assert answer.as_json() == json.loads(envsolve(*words, "--json").out)
     assert [str(it.python) for it in answer.solutions]
     if len(answer.texts) == 1:
         assert answer.text == envsolve(*words).out
-    assert public.solve(**asked, format="pixi").text == envsolve(*words, "--format", "pixi").out
+    assert public.solve(**arguments, format="pixi").text == envsolve(*words, "--format", "pixi").out
 
 
-def test_values_count_as_the_texts_they_stand_for() -> None:
+def test_values_are_equivalent_to_their_texts() -> None:
     texts = public.solve("pytorch", gpus="8.6", driver="580.65.06", python=">=3.12", platforms="linux-64")
     values = public.solve(
         ("pytorch",),
@@ -226,7 +228,7 @@ def test_values_count_as_the_texts_they_stand_for() -> None:
     assert values == texts
 
 
-def test_variables_of_other_tools_count_and_those_of_options_do_not(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_variables_of_other_tools_apply_and_those_for_options_do_not(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("UV_CUDA_DRIVER_VERSION", "535.183.01")
     monkeypatch.setenv("ENVSOLVE_PYTHON", "3.10")
     monkeypatch.setenv("ENVSOLVE_DRIVER", "470.256.02")
@@ -243,7 +245,7 @@ def test_a_refusal_is_an_error_with_the_data_of_the_command(envsolve: Envsolve) 
 
 
 @pytest.mark.parametrize(
-    ("asked", "code", "says"),
+    ("arguments", "code", "says"),
     [
         ({}, "no-framework", "which framework"),
         ({"frameworks": "pytorch", "python": 3.1}, "usage", "python: 3.1 is neither a string nor a SpecifierSet"),
@@ -259,13 +261,13 @@ def test_a_refusal_is_an_error_with_the_data_of_the_command(envsolve: Envsolve) 
         ({"frameworks": "pytorch", "matrix": "nowhere"}, "matrix-unreadable", "nowhere"),
     ],
 )
-def test_what_cannot_be_understood_is_an_error_of_usage(asked: dict[str, Any], code: str, says: str) -> None:
+def test_invalid_arguments_are_usage_errors(arguments: dict[str, Any], code: str, says: str) -> None:
     with pytest.raises(UsageError) as refused:
-        public.solve(**asked)
+        public.solve(**arguments)
     assert (refused.value.code, says in refused.value.message) == (code, True), refused.value
 
 
-def test_texts_for_several_platforms_are_taken_one_by_one() -> None:
+def test_texts_for_several_platforms_are_returned_one_by_one() -> None:
     answer = public.solve("pytorch", gpus="8.6", platforms=["linux-64", "win-64"])
     assert [platform for platform, _ in answer.texts] == ["linux-64", "win-64"]
     for only in ("text", "solution"):
@@ -293,23 +295,23 @@ def test_a_python_lock_is_the_text_of_the_command(format_name: str, envsolve: En
     assert str(made.solutions[0].choices[0].release.version).startswith("2.14")
 
 
-def test_a_lock_keeps_to_an_existing_one_and_lets_go_of_what_is_upgraded(world: IndexServer, tmp_path: Path) -> None:
+def test_a_lock_preserves_an_existing_one_except_upgraded_packages(world: IndexServer, tmp_path: Path) -> None:
     world.add("alpha", [wheel("alpha", "1.0")])
     world.add("beta", [wheel("beta", "1.0")])
     existing = tmp_path / "requirements.linux-64.txt"
-    asked: dict[str, Any] = {
+    arguments: dict[str, Any] = {
         **TARGET,
         "requirements": ["alpha", "beta"],
         "format": "requirements",
         "index_url": world.index_url,
         "existing": tmp_path / "requirements.{platform}.txt",
     }
-    existing.write_text(public.lock(**asked).text, encoding="utf-8")
+    existing.write_text(public.lock(**arguments).text, encoding="utf-8")
     world.add("alpha", [wheel("alpha", "1.0"), wheel("alpha", "2.0")])
     world.add("beta", [wheel("beta", "1.0"), wheel("beta", "2.0")])
 
     def versions(**more: Any) -> list[str]:
-        return re.findall(r"^\w+==(\S+)", public.lock(**asked, **more).text, flags=re.MULTILINE)
+        return re.findall(r"^\w+==(\S+)", public.lock(**arguments, **more).text, flags=re.MULTILINE)
 
     assert versions() == ["1.0", "1.0"]
     assert versions(upgrade="beta") == ["1.0", "2.0"]
@@ -318,7 +320,9 @@ def test_a_lock_keeps_to_an_existing_one_and_lets_go_of_what_is_upgraded(world: 
         versions(upgrade=["beta>1"])
 
 
-def test_status_says_what_its_command_says(envsolve: Envsolve, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_status_returns_the_json_of_its_command(
+    envsolve: Envsolve, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.chdir(tmp_path)
     made = public.solve("pytorch", gpus="8.6", driver="580.65.06", platforms="linux-64")
     (tmp_path / "environment.yml").write_text(made.text, encoding="utf-8")
@@ -345,7 +349,7 @@ def test_status_of_a_project_is_that_of_its_files(envsolve: Envsolve, tmp_path: 
 
 
 @pytest.mark.parametrize(
-    ("asked", "code"),
+    ("arguments", "code"),
     [
         ({}, "nothing-to-check"),
         ({"files": "gone.yml"}, "file-unreadable"),
@@ -354,11 +358,11 @@ def test_status_of_a_project_is_that_of_its_files(envsolve: Envsolve, tmp_path: 
     ],
 )
 def test_status_refuses_what_it_cannot_check(
-    asked: dict[str, Any], code: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    arguments: dict[str, Any], code: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
     with pytest.raises(UsageError) as refused:
-        public.status(**asked)
+        public.status(**arguments)
     assert refused.value.code == code
 
 
@@ -380,16 +384,16 @@ def test_a_conda_lock_without_the_extra_says_what_to_install(monkeypatch: pytest
 
 
 @pytest.mark.parametrize(
-    "asked",
+    "arguments",
     [{"channels": "conda-forge"}, {"requirement_files": "environment.yml"}, {"format": "environment"}],
 )
-def test_a_python_lock_refuses_what_only_conda_has(asked: dict[str, Any]) -> None:
+def test_a_python_lock_refuses_conda_options(arguments: dict[str, Any]) -> None:
     with pytest.raises(UsageError) as refused:
-        public.lock("pytorch", gpus="8.6", **asked)
+        public.lock("pytorch", gpus="8.6", **arguments)
     assert refused.value.code in ("contradictory-options", "unknown-format")
 
 
-def test_moments_are_read_as_the_command_reads_them() -> None:
+def test_times_are_parsed_like_by_the_command() -> None:
     assert moment("2026-11-20") == moment(date(2026, 11, 20)) == "2026-11-21T00:00:00Z"
     assert (
         moment("2026-11-20T08:00:00+02:00") == moment(datetime(2026, 11, 20, 6, tzinfo=UTC)) == "2026-11-20T06:00:00Z"
@@ -398,11 +402,11 @@ def test_moments_are_read_as_the_command_reads_them() -> None:
         moment("soon")
 
 
-def test_detect_says_what_its_command_says(fake_driver: FakeDriver) -> None:
+def test_detect_returns_the_json_of_its_command(fake_driver: FakeDriver) -> None:
     environ = fake_driver.environ(driver="535.183.01", cuda="12.2", devices=[RTX_3090])
-    told = json.loads(child("import envsolve, json; print(json.dumps(envsolve.detect().as_json()))", environ))
-    assert told == command(environ, "detect")
-    assert told["driver"] == "535.183.01"
+    document = json.loads(child("import envsolve, json; print(json.dumps(envsolve.detect().as_json()))", environ))
+    assert document == command(environ, "detect")
+    assert document["driver"] == "535.183.01"
 
 
 def test_a_detected_machine_is_a_host_file_that_solve_reads(tmp_path: Path) -> None:
@@ -411,16 +415,16 @@ def test_a_detected_machine_is_a_host_file_that_solve_reads(tmp_path: Path) -> N
     assert public.solve("jax", hosts=tmp_path / "host.json").solution.problem.platform is host.platform
 
 
-def test_validate_says_what_its_command_says(fake_driver: FakeDriver, with_torch: Path) -> None:
+def test_validate_returns_the_json_of_its_command(fake_driver: FakeDriver, with_torch: Path) -> None:
     environ = machine(fake_driver)
     code = f"import envsolve, json; print(json.dumps(envsolve.validate(prefix={str(with_torch)!r}).as_json()))"
-    told = json.loads(child(code, environ))
-    assert timeless(told) == timeless(command(environ, "validate", "--prefix", str(with_torch)))
-    assert told["ok"]
+    document = json.loads(child(code, environ))
+    assert timeless(document) == timeless(command(environ, "validate", "--prefix", str(with_torch)))
+    assert document["ok"]
 
 
 @pytest.mark.parametrize(
-    "asked",
+    "arguments",
     [
         {"prefix": "a", "python": "b"},
         {"device": "cpu", "gpus": [0]},
@@ -431,35 +435,35 @@ def test_validate_says_what_its_command_says(fake_driver: FakeDriver, with_torch
         {"frameworks": "fortran"},
     ],
 )
-def test_validate_refuses_what_contradicts_itself(asked: dict[str, Any]) -> None:
+def test_validate_refuses_contradictory_arguments(arguments: dict[str, Any]) -> None:
     with pytest.raises(UsageError):
-        public.validate(**asked)
+        public.validate(**arguments)
 
 
-def test_doctor_says_what_its_command_says(fake_driver: FakeDriver, tmp_path: Path) -> None:
+def test_doctor_returns_the_json_of_its_command(fake_driver: FakeDriver, tmp_path: Path) -> None:
     prefix = environment(tmp_path / "env", "2.8.0+cu128", CUDA_TORCH)
     environ = fake_driver.environ(driver="550.163.01", cuda="12.4", devices=[RTX_3090])
     code = f"import envsolve, json; d = envsolve.doctor(prefix={str(prefix)!r}); print(json.dumps([d.as_json(), d.ok]))"
-    told, ok = json.loads(child(code, environ))
-    assert timeless(told) == timeless(command(environ, "doctor", "--prefix", str(prefix)))
-    assert told["ok"] is ok
-    assert told["inventory"]
+    document, ok = json.loads(child(code, environ))
+    assert timeless(document) == timeless(command(environ, "doctor", "--prefix", str(prefix)))
+    assert document["ok"] is ok
+    assert document["inventory"]
 
 
-def test_explain_says_what_its_command_says_to_texts_and_files(envsolve: Envsolve, tmp_path: Path) -> None:
+def test_explain_returns_the_json_of_its_command_for_texts_and_files(envsolve: Envsolve, tmp_path: Path) -> None:
     log = tmp_path / "train.log"
     log.write_text(f"epoch 1\n{CUDART}\n", encoding="utf-8")
-    said = json.loads(envsolve("explain", "--json", str(log)).out)
+    document = json.loads(envsolve("explain", "--json", str(log)).out)
     with log.open("rb") as stream:
         answers = [public.explain(it) for it in (log, log.read_text("utf-8"), log.read_bytes(), stream)]
         assert not stream.closed
-    assert [it.as_json() for it in answers] == [said] * 4
+    assert [it.as_json() for it in answers] == [document] * 4
     assert answers[0].findings[0].id == "cuda-library-missing"
 
 
-def test_explain_takes_what_is_known_of_the_machine(envsolve: Envsolve) -> None:
+def test_explain_accepts_facts_about_the_machine(envsolve: Envsolve) -> None:
     text = "RuntimeError: CUDA error: no kernel image is available for execution on the device"
-    asked: dict[str, Any] = {
+    arguments: dict[str, Any] = {
         "gpus": "RTX 5090",
         "driver": "580.65.06",
         "frameworks": "torch==2.6.0",
@@ -484,10 +488,10 @@ def test_explain_takes_what_is_known_of_the_machine(envsolve: Envsolve) -> None:
         "--platform",
         "linux-64",
     )
-    assert public.explain(text, **asked).as_json() == json.loads(envsolve("explain", "--json", text, *words).out)
+    assert public.explain(text, **arguments).as_json() == json.loads(envsolve("explain", "--json", text, *words).out)
 
 
-def test_explain_takes_an_exception_as_it_was_caught() -> None:
+def test_explain_accepts_an_exception() -> None:
     try:
         raise ImportError("libcudnn.so.9: cannot open shared object file: No such file or directory")
     except ImportError as error:
@@ -497,7 +501,7 @@ def test_explain_takes_an_exception_as_it_was_caught() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "asked", "code"),
+    ("text", "arguments", "code"),
     [
         (Path("gone.log"), {}, "log-unreadable"),
         ("", {"gpus": "none"}, "usage"),
@@ -509,13 +513,13 @@ def test_explain_takes_an_exception_as_it_was_caught() -> None:
         ("", {"host": "nowhere.json"}, "host-file-unreadable"),
     ],
 )
-def test_explain_refuses_what_it_cannot_read(text: Any, asked: dict[str, Any], code: str) -> None:
+def test_explain_refuses_unreadable_input(text: Any, arguments: dict[str, Any], code: str) -> None:
     with pytest.raises(UsageError) as refused:
-        public.explain(text, **asked)
+        public.explain(text, **arguments)
     assert refused.value.code == code
 
 
-def test_results_are_values() -> None:
+def test_results_are_immutable_values() -> None:
     answer = public.explain(CUDART)
     assert answer == public.explain(CUDART)
     with pytest.raises(AttributeError):
@@ -534,17 +538,17 @@ def test_every_code_block_of_the_page_runs(
     assert (tmp_path / "environment.yml").read_text("utf-8").startswith("# Made by envsolve")
 
 
-def test_a_stack_with_a_release_that_is_newer_than_the_matrix_is_inferred(world: IndexServer) -> None:
+def test_a_stack_newer_than_the_matrix_is_inferred(world: IndexServer) -> None:
     world.add("torch", [new_torch()])
     where = {"index_url": world.index_url, "pytorch_index_url": f"{world.url}/whl"}
-    asked: Mapping[str, Any] = {**TARGET, "python": "3.12", "driver": "580.65.06", **where}
-    made = public.solve("torch==2.16", **asked)
+    arguments: Mapping[str, Any] = {**TARGET, "python": "3.12", "driver": "580.65.06", **where}
+    made = public.solve("torch==2.16", **arguments)
     assert "    - torch==2.16.0 " in made.text
     assert "inferred" in {note.code for note in made.notes}
     with pytest.raises(UnsolvableError):
-        public.solve("torch==2.16", **asked, offline=True)
+        public.solve("torch==2.16", **arguments, offline=True)
     with pytest.raises(UnsolvableError):
-        public.solve("torch==2.17", **{**asked, "sources": "pypi"})
+        public.solve("torch==2.17", **{**arguments, "sources": "pypi"})
 
 
 def test_results_print_as_one_short_line() -> None:
@@ -564,9 +568,9 @@ def test_a_user_program_passes_the_strictest_type_check(tmp_path: Path) -> None:
     assert checked_types(tmp_path, "page.py", "program.py") == ""
     wrong = 'import envsolve\nenvsolve.status().as_json()["fils"]\nenvsolve.solve(gpu="8.6")\n'
     (tmp_path / "wrong.py").write_text(wrong, encoding="utf-8")
-    said = checked_types(tmp_path, "wrong.py")
-    assert "wrong.py:2" in said
-    assert "wrong.py:3" in said
+    output = checked_types(tmp_path, "wrong.py")
+    assert "wrong.py:2" in output
+    assert "wrong.py:3" in output
 
 
 PROGRAM = """
@@ -594,7 +598,7 @@ PROGRAM = """
 
 
 def checked_types(directory: Path, *files: str) -> str:
-    """What mypy prints about programs of a user, in a directory without settings; "" where nothing is wrong."""
+    """The output of mypy for programs of a user, in a directory without settings; "" without errors."""
     line = [sys.executable, "-m", "mypy", "--strict", "--config-file", "", "--cache-dir", os.devnull, *files]
     environ = {**os.environ, "MYPYPATH": str(Path(public.__file__).parents[1])}
     done = subprocess.run(line, cwd=directory, env=environ, capture_output=True, text=True, check=False)

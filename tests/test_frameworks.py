@@ -1,4 +1,4 @@
-"""The facts in data/frameworks about each framework, and that they are nowhere else."""
+"""The facts in data/frameworks about each framework, which are in no other file."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ BESIDE = {"jaxlib"}
 
 
 @pytest.mark.parametrize("name", FRAMEWORKS)
-def test_every_package_of_the_matrix_is_known(name: str) -> None:
+def test_every_package_in_the_matrix_is_known(name: str) -> None:
     rows = tomllib.loads((MATRIX / f"{name}.toml").read_text(encoding="utf-8"))["release"]
     for package in {row.get("package", name) for row in rows} - BESIDE:
         assert [it.name for it in frameworks_among([package])] == [name], package
@@ -51,22 +51,22 @@ def test_every_framework_has_its_probe(name: str) -> None:
 
 
 @pytest.mark.parametrize("it", FRAMEWORKS.values(), ids=FRAMEWORKS)
-def test_one_that_loads_cuda_on_request_has_the_call(it: Framework) -> None:
+def test_a_framework_that_loads_cuda_lazily_has_the_call(it: Framework) -> None:
     assert (it.libraries.preload is Preload.REQUESTED) == (it.preload_call is not None)
 
 
-def test_each_has_a_place_of_its_own_in_lists() -> None:
+def test_each_has_its_own_position_in_lists() -> None:
     assert len({it.order for it in FRAMEWORKS.values()}) == len(FRAMEWORKS)
 
 
 @pytest.mark.parametrize("it", FRAMEWORKS.values(), ids=FRAMEWORKS)
-def test_libraries_opened_by_name_have_a_cuda_that_names_them(it: Framework) -> None:
-    """Without it the static check would pass them over."""
+def test_libraries_opened_by_name_have_a_cuda(it: Framework) -> None:
+    """Without it the static check would skip them."""
     assert not it.libraries.opened or it.built.cuda is not None or "_cuda" in it.built.file
 
 
 @pytest.mark.parametrize("package", sorted({*FRAMEWORK_OF_WHEEL, *FRAMEWORK_OF_CPU_WHEEL}))
-def test_a_framework_is_no_package_with_kernels_as_well(package: str, matrix: Matrix) -> None:
+def test_a_framework_is_not_also_a_package_with_kernels(package: str, matrix: Matrix) -> None:
     assert [it for it in matrix.build_facts(package) if it.are_about_cuda] == []
 
 
@@ -76,7 +76,7 @@ def section(page: str, heading: str) -> str:
 
 
 @pytest.mark.parametrize("it", FRAMEWORKS.values(), ids=FRAMEWORKS)
-def test_lists_for_people_name_it(it: Framework) -> None:
+def test_lists_in_the_docs_include_it(it: Framework) -> None:
     assert it.title in section("README.md", "## What it knows")
     assert f"`{it.name}`" in section("docs/validating.md", "# How an environment is tested")
     locking = section("docs/locking.md", "## The stack and the packages around it")
@@ -84,7 +84,7 @@ def test_lists_for_people_name_it(it: Framework) -> None:
 
 
 @pytest.mark.parametrize("it", FRAMEWORKS.values(), ids=FRAMEWORKS)
-def test_the_type_checker_expects_no_types_of_what_its_probe_imports(it: Framework) -> None:
+def test_the_type_checker_ignores_imports_of_its_probe(it: Framework) -> None:
     tree = ast.parse(Path(inside.__file__).with_name(f"{it.probe}.py").read_text(encoding="utf-8"))
     names = {alias.name for node in ast.walk(tree) if isinstance(node, ast.Import) for alias in node.names}
     names |= {str(node.module) for node in ast.walk(tree) if isinstance(node, ast.ImportFrom) and not node.level}
@@ -101,7 +101,7 @@ def test_names_are_compared_in_any_spelling_and_each_framework_is_returned_once(
 
 
 @pytest.mark.parametrize("name", ["torchvision", "jaxlib", "jax-cuda12-plugin", "tensorflow-io", "cupy-xarray", "onnx"])
-def test_what_only_belongs_to_a_framework_is_none(name: str) -> None:
+def test_packages_that_only_belong_to_a_framework_are_not_one(name: str) -> None:
     assert frameworks_among([name]) == ()
 
 
@@ -119,7 +119,7 @@ def keys_of(table: Mapping[str, object], prefix: str = "") -> Iterator[tuple[str
 
 
 def explained(directory: Path) -> dict[tuple[str, str], bool]:
-    """The keys that the README explains, each with its table, and whether it calls them required."""
+    """The keys that the README documents, each with its table, and whether it is required."""
     table = ""
     keys: dict[tuple[str, str], bool] = {}
     for line in (directory / "README.md").read_text(encoding="utf-8").splitlines():
@@ -132,7 +132,7 @@ def explained(directory: Path) -> dict[tuple[str, str], bool]:
 
 
 @pytest.mark.parametrize("path", sorted(KNOWN.glob("*.toml")), ids=lambda it: it.stem)
-def test_the_readme_says_what_each_key_means_and_which_are_required(path: Path) -> None:
+def test_the_readme_documents_each_key_and_whether_it_is_required(path: Path) -> None:
     known = explained(KNOWN)
     required = {key for key, is_required in known.items() if is_required}
     keys = set(keys_of(tomllib.loads(path.read_text(encoding="utf-8"))))
@@ -145,7 +145,7 @@ def test_the_readme_says_what_each_key_means_and_which_are_required(path: Path) 
 
 
 @pytest.mark.parametrize("path", sorted(DEPENDENT.glob("*.toml")), ids=lambda it: it.stem)
-def test_so_does_that_of_dependent_ones(path: Path) -> None:
+def test_it_also_documents_those_of_dependent_ones(path: Path) -> None:
     document = tomllib.loads(path.read_text(encoding="utf-8"))
     known = {key: is_required for (_, key), is_required in explained(DEPENDENT).items()}
     assert {key for key, is_required in known.items() if is_required} <= set(document) <= set(known)
@@ -181,7 +181,7 @@ def test_a_dependent_one_stands_on_a_framework_and_has_the_probe_of_its_kernel(i
 def test_a_dependent_one_is_split_into_its_framework_and_a_requirement(
     texts: list[str], frameworks: tuple[str, ...], requirements: tuple[str, ...]
 ) -> None:
-    """With extras or a marker it is left for the error about valid frameworks."""
+    """With extras or a marker the error about valid frameworks applies."""
     assert split_dependent(texts) == (frameworks, requirements)
 
 
@@ -190,7 +190,7 @@ OPTION = re.compile(r"pytorch[-_]index[-_]url", re.IGNORECASE)
 
 
 def marks_of(known: Framework) -> set[str]:
-    """What a string has in it that is about a framework: its names, and those of its modules and packages."""
+    """The parts of a string that are about a framework: its names, and those of its modules and packages."""
     packages = {*known.wheels, *known.cpu_wheels, *known.rivals, *known.own_index}
     of_conda = {*known.conda_packages, *known.conda_builds}
     return {known.name, known.libraries.package, *known.aliases, *known.owners, *packages, *of_conda} - {"tf"}
@@ -201,15 +201,15 @@ MARKS = re.compile("|".join((r"\btf[-_]", *map(re.escape, MARKED))))
 
 
 def names_in(text: str) -> set[str]:
-    """The strings of a module with a framework in them, but for docstrings and sentences, which decide nothing.
+    """The strings of a module that name a framework, except docstrings and sentences, which decide nothing.
 
     What is compared and what is a regular expression is no sentence, even with blanks.
     """
     nodes = list(ast.walk(ast.parse(text)))
-    told = {id(it.value) for it in nodes if isinstance(it, ast.Expr)}
+    docstrings = {id(it.value) for it in nodes if isinstance(it, ast.Expr)}
     deciding = [it for it in nodes if isinstance(it, ast.Compare) or (isinstance(it, ast.Call) and is_of_re(it.func))]
     decide = {id(it) for node in deciding for it in ast.walk(node)}
-    constants = (it for it in nodes if isinstance(it, ast.Constant) and id(it) not in told)
+    constants = (it for it in nodes if isinstance(it, ast.Constant) and id(it) not in docstrings)
     strings = {it.value for it in constants if isinstance(it.value, str) and (" " not in it.value or id(it) in decide)}
     return {it for it in strings if MARKS.search(OPTION.sub("", it).lower())}
 
@@ -231,11 +231,11 @@ def is_of_re(called: ast.expr) -> bool:
         're.compile(r"not compiled with (cuda|rocm), says paddle")',
     ],
 )
-def test_a_framework_is_found_wherever_it_stands_in_a_string(line: str) -> None:
+def test_a_framework_is_found_anywhere_in_a_string(line: str) -> None:
     assert names_in(f"x = ({line})" if ":" not in line or line.startswith("f") else line)
 
 
-def test_what_people_read_may_name_a_framework() -> None:
+def test_texts_for_users_may_name_a_framework() -> None:
     assert not names_in('"""Of torch."""\nHint("name one: pytorch>=2.5", "--pytorch-index-url")')
 
 
@@ -256,7 +256,7 @@ MAY_NAME = {
 """Modules whose strings name a framework, and why. Do not add one for a new framework: use data/frameworks."""
 
 
-def test_no_framework_is_named_outside_its_file() -> None:
+def test_no_framework_is_hard_coded_outside_of_its_file() -> None:
     package = ROOT / "envsolve"
     modules = {path.relative_to(package).with_suffix("").as_posix(): path for path in package.rglob("*.py")}
     naming = {name for name, path in modules.items() if names_in(path.read_text(encoding="utf-8"))}

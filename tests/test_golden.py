@@ -1,4 +1,4 @@
-"""What an earlier version of envsolve wrote, this one reads: tests/golden, one directory for each version."""
+"""Files written by earlier versions of envsolve are read by this one: tests/golden, one directory for each version."""
 
 from __future__ import annotations
 
@@ -42,11 +42,11 @@ EXPECTED = "expected.toml"
 VERSIONS = sorted(it.parent.name for it in GOLDEN.glob(f"*/{EXPECTED}"))
 PYTHON_LOCKS = ("requirements.txt", "pylock.toml")
 NOBODYS = re.compile(r"(?:[a-z]+\.)?example\.org|conda\.anaconda\.org")
-"""Names that nobody has, and the one that stands for the loopback channels; no package index."""
+"""Names that do not exist, and the one that stands for the loopback channels; no package index."""
 
 
 class Golden(NamedTuple):
-    """A file that a version wrote, with what stands in it."""
+    """A file written by a version, with its expected content."""
 
     version: str
     name: str
@@ -88,22 +88,22 @@ def called(name: str) -> pytest.MarkDecorator:
 
 @pytest.fixture(autouse=True)
 def _alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """No index and no settings of whoever runs the tests."""
+    """No index and no settings of the user who runs the tests."""
     undisturbed(monkeypatch, tmp_path)
 
 
 @pytest.fixture
 def copy(golden: Golden, tmp_path: Path) -> Path:
-    """The file where it may be written to."""
+    """The file in a writable directory."""
     return Path(shutil.copy(golden.path, tmp_path / golden.name))
 
 
-def test_the_version_at_work_has_its_files() -> None:
+def test_the_current_version_has_golden_files() -> None:
     assert __version__ in VERSIONS, "python -m tests.golden.writing, then expected.toml by hand: tests/golden/README.md"
 
 
 @pytest.mark.parametrize("version", VERSIONS)
-def test_of_every_file_is_said_what_stands_in_it(version: str) -> None:
+def test_every_file_has_a_description(version: str) -> None:
     there = {it.name for it in (GOLDEN / version).iterdir()} - {EXPECTED}
     assert there == {it.name for it in of_version(version)}
 
@@ -115,7 +115,7 @@ def test_no_file_names_a_package_index(golden: Golden) -> None:
 
 
 @having("status")
-def test_status_finds_the_stack_in_it(golden: Golden, envsolve: Envsolve) -> None:
+def test_status_reads_the_stack(golden: Golden, envsolve: Envsolve) -> None:
     machine = (word for key, value in golden.machine.items() for word in (f"--{key}", value))
     done = envsolve("status", str(golden.path), *machine, "--platform", golden.platform, "--json")
     (found,) = json.loads(done.out)["files"]
@@ -123,7 +123,7 @@ def test_status_finds_the_stack_in_it(golden: Golden, envsolve: Envsolve) -> Non
 
 
 @having("recorded")
-def test_what_it_pins_and_records_is_found(golden: Golden) -> None:
+def test_pins_and_records_are_read(golden: Golden) -> None:
     lock = lock_at(golden.path, golden.platform)
     assert lock is not None
     conda = {it.name: f"{it.version} {it.build}".strip() for it in lock.conda}
@@ -134,7 +134,7 @@ def test_what_it_pins_and_records_is_found(golden: Golden) -> None:
 
 
 @having("create")
-def test_create_makes_a_plan_of_it_or_says_what_is_open(golden: Golden, matrix: Matrix, mirror: Mirror) -> None:
+def test_create_makes_a_plan_or_reports_what_is_open(golden: Golden, matrix: Matrix, mirror: Mirror) -> None:
     with ChannelServer(recorded=False) as server:
         mirror(server)
         if isinstance(golden.expected["create"], str):
@@ -155,7 +155,7 @@ def test_create_makes_a_plan_of_it_or_says_what_is_open(golden: Golden, matrix: 
 
 
 def planned(golden: Golden, matrix: Matrix, server: ChannelServer) -> Plan:
-    """What is installed for the file; of an exact environment the channel has the builds in it, and nothing else."""
+    """The packages installed for the file; of an exact environment the channel has only its builds."""
     plan = plan_of(golden.path, golden.platform)
     if all(package.url for package in plan.lock.conda):
         return plan
@@ -166,9 +166,7 @@ def planned(golden: Golden, matrix: Matrix, server: ChannelServer) -> Plan:
 
 
 @having("stays")
-def test_a_newer_answer_beside_it_changes_nothing_that_it_pins(
-    golden: Golden, copy: Path, envsolve: Envsolve, mirror: Mirror
-) -> None:
+def test_a_newer_answer_preserves_all_its_pins(golden: Golden, copy: Path, envsolve: Envsolve, mirror: Mirror) -> None:
     stays = golden.expected["stays"]
     if "asked_again" in golden.expected:
         machine = (word for key, value in golden.machine.items() for word in (f"--{key}", value))
@@ -198,7 +196,7 @@ def locked_again(path: Path, stays: Mapping[str, str], envsolve: Envsolve) -> Re
 
 
 def solved_again(path: Path, stays: Mapping[str, str], golden: Golden, envsolve: Envsolve, mirror: Mirror) -> Result:
-    """The same for conda packages; an exact environment has the name of one and not of its format."""
+    """The same for conda packages; an exact environment has the name of one and not its format."""
     with ChannelServer(recorded=False) as server:
         mirror(server)
         shelf = server.channel("conda-forge", subdirs=(golden.platform, "noarch"))
@@ -220,12 +218,12 @@ def solved_again(path: Path, stays: Mapping[str, str], golden: Golden, envsolve:
 
 
 def form_of(path: Path) -> str:
-    """What ``--format`` has to be for a file whose name does not say it."""
+    """The value of ``--format`` for a file whose name does not give it."""
     return {".lock": "explicit", ".yml": "conda-lock" if "conda-lock" in path.name else "environment"}[path.suffix]
 
 
 def pinned(path: Path, golden: Golden) -> dict[str, str]:
-    """Names and versions in a file that was written anew."""
+    """Names and versions in a file that was rewritten."""
     if path.suffix == ".json":
         return frameworks_in(path.read_text("utf-8"))
     lock = lock_at(path, golden.platform)
@@ -234,7 +232,7 @@ def pinned(path: Path, golden: Golden) -> dict[str, str]:
 
 
 @called("host.json")
-def test_a_host_file_is_the_machine_that_it_was(golden: Golden, envsolve: Envsolve) -> None:
+def test_a_host_file_gives_the_recorded_machine(golden: Golden, envsolve: Envsolve) -> None:
     host = read_host_file(golden.path)
     assert {
         "platform": host.platform,
@@ -248,7 +246,7 @@ def test_a_host_file_is_the_machine_that_it_was(golden: Golden, envsolve: Envsol
 
 
 @called("record.json")
-def test_an_environment_is_known_by_its_record_and_its_lock_is_the_same(golden: Golden, tmp_path: Path) -> None:
+def test_an_environment_is_recognised_by_its_record_with_the_same_lock(golden: Golden, tmp_path: Path) -> None:
     expected = golden.expected
     shutil.copy(golden.path, tmp_path / RECORD)
     found = read_record(tmp_path)
@@ -260,7 +258,7 @@ def test_an_environment_is_known_by_its_record_and_its_lock_is_the_same(golden: 
 
 
 @called("pixi.toml")
-def test_a_manifest_of_pixi_is_what_pixi_reads(golden: Golden) -> None:
+def test_pixi_reads_a_pixi_manifest(golden: Golden) -> None:
     dependencies = tomli.loads(golden.path.read_text("utf-8"))["dependencies"]
     versions = {name: it["version"] if isinstance(it, dict) else it for name, it in dependencies.items()}
     assert versions.items() >= golden.expected["dependencies"].items()

@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from envsolve.cli import known_values
-from envsolve.cli.export import asking, output_option, wanted_format
+from envsolve.cli.export import index_options, output_option, wanted_format
 from envsolve.cli.interrupts import interruptible
 from envsolve.cli.options import (
     Command,
@@ -85,7 +85,7 @@ def capture(**options: Any) -> int:
         prefix=options["prefix"],
         python=options["python"],
         format_name=_format(options["format_name"], options["output"]),
-        asking=asking(options),
+        indexes=index_options(options),
         allow_missing=options["allow_missing"],
         force=options["force"],
         validate=options["validate"],

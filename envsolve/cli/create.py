@@ -242,7 +242,7 @@ def created_from(
         keep=options["keep"],
         builds=options["allow_builds"],
         build_constraints=build_constraints_in(options["build_constraint_files"]),
-        tell=show_note,
+        on_note=show_note,
         project=project,
         dry_run=options["dry_run"],
     )

@@ -91,7 +91,7 @@ def _text(diagnosed: Diagnosed, options: dict[str, Any]) -> str:
 def _leave_what_is_gone() -> None:
     """Change to the root if the current directory was removed: nothing can be read from there."""
     try:
-        os.getcwd()  # noqa: PTH109 - as asked of the system
+        os.getcwd()  # noqa: PTH109 - as the system reports it
     except OSError:
         os.chdir("/")
 

@@ -87,7 +87,7 @@ def export(**options: Any) -> int:
         platforms=tuple(dict.fromkeys(options["platforms"])),
         environment=options["environment"],
         from_indexes=options["ask_index"],
-        asking=asking(options),
+        indexes=index_options(options),
     )
     _require_other_file(options["file"], output)
     if not options["force"]:
@@ -123,11 +123,11 @@ def _format_of_output(output: str) -> str | None:
     return "constraints" if is_constraints else format_of_name(Path(output))
 
 
-def asking(options: dict[str, Any]) -> Any:
+def index_options(options: dict[str, Any]) -> Any:
     """How the options allow querying indexes."""
-    from envsolve.app.environment.exact_files import Asking
+    from envsolve.app.environment.exact_files import IndexOptions
 
-    return Asking(
+    return IndexOptions(
         index_url=options["index_url"],
         extra_index_urls=tuple(options["extra_index_urls"]),
         pytorch_index_url=options["pytorch_index_url"],

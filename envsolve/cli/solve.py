@@ -296,10 +296,10 @@ def _print_environment(request: Request, matrix: Matrix, options: dict[str, Any]
     refuse_to_replace(request, matrix, options)
     existing, network = _existing_versions(options), network_of(options)
     progress = Progress(wanted=not options["no_progress"] and not options["quiet"])
-    asked = LockRequest(request, network, show=progress.show, counted=progress.packages)
+    lock_request = LockRequest(request, network, show=progress.show, counted=progress.packages)
 
     def solve(matrix: Matrix) -> Solved:
-        return environment_file(asked, matrix, os.environ, existing)
+        return environment_file(lock_request, matrix, os.environ, existing)
 
     try:
         solved = knowing_new_releases(solve, request, matrix, network, os.environ, progress.show)
@@ -358,8 +358,8 @@ def _answer_questions(request: Request, matrix: Matrix, options: dict[str, Any])
     from envsolve.app.any_lock.why import answer_questions
     from envsolve.cli.answers import answers_json, answers_text
 
-    asked, network = (options["why"], options["why_not"]), network_of(options)
-    answers = answer_questions(request, *asked, matrix, os.environ, _existing_versions(options), network)
+    questions, network = (options["why"], options["why_not"]), network_of(options)
+    answers = answer_questions(request, *questions, matrix, os.environ, _existing_versions(options), network)
     text = answers_json(answers) if request.format == "json" else answers_text(answers, sources=options["verbose"] > 0)
     deliver(text, None)  # # -o names the file of the answer in question
     note_each(dict.fromkeys(it for part in answers for it in part.notes), options)

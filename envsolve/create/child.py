@@ -19,7 +19,7 @@ from typing import NamedTuple
 from envsolve.boundary.meter import metered
 from envsolve.lockfile.text_file import clean
 
-_KEPT = 30
+_LAST_LINES = 30
 """Lines; a tool says at the end why it failed."""
 _LONGEST_LINE = 1 << 16
 _COLOUR = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
@@ -49,7 +49,7 @@ def run(
     With ``doing``, a description, ``progress`` also gets every second how much the program has written. Raises OSError
     if it cannot be started. In any case the program has ended afterwards.
     """
-    last: deque[str] = deque(maxlen=_KEPT)
+    last: deque[str] = deque(maxlen=_LAST_LINES)
     marked: dict[str, str] = {}
     with ExitStack() as stack:
         process = stack.enter_context(_running(command, environ))

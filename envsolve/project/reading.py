@@ -255,32 +255,32 @@ def _merged(common: Mapping[str, Any], target: Mapping[str, Any]) -> dict[str, A
     return {**merged, **target, **more}
 
 
-def _part(name: str, machines: Sequence[tuple[str, Mapping[str, Any]]], asked: Mapping[str, Any], file: str) -> Part:
-    own, standard = asked.get("requirements", ()), asked.get("of-project", ())
+def _part(name: str, machines: Sequence[tuple[str, Mapping[str, Any]]], keys: Mapping[str, Any], file: str) -> Part:
+    own, standard = keys.get("requirements", ()), keys.get("of-project", ())
     settings = Settings(
-        frameworks=asked.get("frameworks", ()),
+        frameworks=keys.get("frameworks", ()),
         requirements=(*own, *standard),
-        requirement_files=asked.get("requirement-files", ()),
-        constraint_files=asked.get("constraint-files", ()),
-        overrides=asked.get("overrides", ()),
-        exclude=asked.get("exclude", ()),
-        build_constraint_files=asked.get("build-constraint-files", ()),
-        python=asked.get("python"),
-        cuda=asked.get("cuda"),
-        sources=asked.get("sources", ()),
-        channels=asked.get("channels", ()),
-        index_url=asked.get("index-url"),
-        extra_index_urls=asked.get("extra-index-urls", ()),
-        pytorch_index_url=asked.get("pytorch-index-url"),
-        exclude_newer=asked.get("exclude-newer"),
-        audit=asked.get("audit", Audit.AUTO),
-        allow_builds=asked.get("allow-builds", False),
-        pre=asked.get("pre", False),
-        extensions=asked.get("extensions", False),
-        uv_settings=asked.get("uv-settings", False),
+        requirement_files=keys.get("requirement-files", ()),
+        constraint_files=keys.get("constraint-files", ()),
+        overrides=keys.get("overrides", ()),
+        exclude=keys.get("exclude", ()),
+        build_constraint_files=keys.get("build-constraint-files", ()),
+        python=keys.get("python"),
+        cuda=keys.get("cuda"),
+        sources=keys.get("sources", ()),
+        channels=keys.get("channels", ()),
+        index_url=keys.get("index-url"),
+        extra_index_urls=keys.get("extra-index-urls", ()),
+        pytorch_index_url=keys.get("pytorch-index-url"),
+        exclude_newer=keys.get("exclude-newer"),
+        audit=keys.get("audit", Audit.AUTO),
+        allow_builds=keys.get("allow-builds", False),
+        pre=keys.get("pre", False),
+        extensions=keys.get("extensions", False),
+        uv_settings=keys.get("uv-settings", False),
         places=(*(file for _ in own), *(PYPROJECT for _ in standard)),
-        names_python=asked.get("names-python", False),
-        **({"prefer": asked["prefer"]} if "prefer" in asked else {}),
+        names_python=keys.get("names-python", False),
+        **({"prefer": keys["prefer"]} if "prefer" in keys else {}),
     )
     named = tuple(
         Machine(
@@ -293,5 +293,5 @@ def _part(name: str, machines: Sequence[tuple[str, Mapping[str, Any]]], asked: M
         )
         for it, values in machines
     )
-    outputs = tuple(Output(**it) for it in asked.get("outputs", ()))
+    outputs = tuple(Output(**it) for it in keys.get("outputs", ()))
     return Part(name, settings, named, outputs)

@@ -1,4 +1,4 @@
-"""Adding a framework is adding files: a copy of envsolve gets Lumen's, and solves, locks and proves it as it is."""
+"""Adding a framework means adding files: a copy of envsolve with Lumen's files solves, locks and validates it."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ FOR_CPU = ("--gpu", "none", "--platform", "linux-64", "--python", "3.12")
 
 @pytest.fixture(scope="module")
 def copy(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A checkout with Lumen's files in their places, and nothing else changed."""
+    """A checkout with Lumen's files added and nothing else changed."""
     copy = tmp_path_factory.mktemp("added")
     for name in ("envsolve", "data"):
         shutil.copytree(ROOT / name, copy / name)
@@ -45,7 +45,7 @@ def copy(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def run(copy: Path, *words: str, environ: Mapping[str, str] | None = None) -> subprocess.CompletedProcess[str]:
-    """A command line of that copy."""
+    """Run a command line of that copy."""
     inherited = {name: value for name, value in os.environ.items() if not name.startswith(("PIP_", "UV_"))}
     given = inherited if environ is None else environ
     return subprocess.run(
@@ -59,32 +59,32 @@ def run(copy: Path, *words: str, environ: Mapping[str, str] | None = None) -> su
 
 
 def done(copy: Path, *words: str) -> str:
-    """What a command that succeeds prints."""
+    """The output of a command that must succeed."""
     result = run(copy, *words)
     assert result.returncode == 0, result.stderr
     return result.stdout
 
 
 def lumen(name: str, build: str) -> IndexFile:
-    """A wheel of Lumen; ``build`` is the module that says what it was built for."""
+    """A wheel of Lumen; ``build`` is the module that states what it was built for."""
     module = (HERE / "module.txt").read_bytes()
     return wheel(name, "2.0", tags=LINUX, members={"lumen/__init__.py": module, "lumen/build.py": build.encode()})
 
 
-def test_its_rows_keep_every_law(copy: Path) -> None:
+def test_its_rows_satisfy_every_law(copy: Path) -> None:
     done(copy, "matrix", "check")
     rows = json.loads(done(copy, "matrix", "list", "-f", "lumen", "--json"))["releases"]
     assert {row["build"] for row in rows} == {"cuda12", "cpu"}
 
 
-def test_it_is_solved_beside_another(copy: Path) -> None:
+def test_it_is_solved_with_another_framework(copy: Path) -> None:
     text = done(copy, "-f", "lumen", "-f", "jax", *FOR_GPU, "--format", "environment")
     assert "lumen-gpu==2.0" in text
     assert "name: jax-lumen-cuda12" in text
 
 
 @pytest.mark.parametrize(("target", "package"), [(FOR_GPU, "lumen-gpu"), (FOR_CPU, "lumen")])
-def test_it_is_locked_by_any_of_its_names(copy: Path, target: tuple[str, ...], package: str) -> None:
+def test_it_is_locked_under_any_of_its_names(copy: Path, target: tuple[str, ...], package: str) -> None:
     with IndexServer(recorded=False) as index:
         index.add("lumen-gpu", [lumen("lumen-gpu", "cuda = '12.6'\n")])
         index.add("lumen", [lumen("lumen", "cuda = None\n")])
@@ -117,14 +117,14 @@ def validated(copy: Path, prefix: Path, fake_driver: FakeDriver, *words: str) ->
     return answer
 
 
-def test_it_is_proven_by_its_probe(copy: Path, tmp_path: Path, fake_driver: FakeDriver) -> None:
+def test_its_probe_validates_it(copy: Path, tmp_path: Path, fake_driver: FakeDriver) -> None:
     prefix = environment(tmp_path, "lumen-gpu", "cuda = '12.6'\n")
     report = validated(copy, prefix, fake_driver, "--device", "cpu")
     status = {probe["name"]: probe["status"] for probe in report["probes"]}
     assert status["lumen"] == "pass", report
 
 
-def test_a_build_without_cuda_is_told_by_its_files(copy: Path, tmp_path: Path, fake_driver: FakeDriver) -> None:
+def test_a_build_without_cuda_is_recognised_by_its_files(copy: Path, tmp_path: Path, fake_driver: FakeDriver) -> None:
     prefix = environment(tmp_path, "lumen", "cuda = None\n")
     report = validated(copy, prefix, fake_driver, "--device", "cuda")
     (found,) = (it for it in report["findings"] if it["id"] == "cpu-build")
@@ -132,7 +132,7 @@ def test_a_build_without_cuda_is_told_by_its_files(copy: Path, tmp_path: Path, f
     assert "lumen/build.py says cuda = None" in found["evidence"]
 
 
-def test_what_its_libraries_lack_is_read_off_its_files(copy: Path, tmp_path: Path, fake_driver: FakeDriver) -> None:
+def test_missing_features_are_read_from_its_libraries(copy: Path, tmp_path: Path, fake_driver: FakeDriver) -> None:
     prefix = environment(tmp_path, "lumen-gpu", "cuda = '12.6'\n")
     (site,) = prefix.glob("lib/python*/site-packages")
     device_library(site / "lumen/liblumen.so", b"", soname="liblumen.so", needed=("libcufft.so.99",))
@@ -144,7 +144,7 @@ def test_what_its_libraries_lack_is_read_off_its_files(copy: Path, tmp_path: Pat
     }
 
 
-def test_two_packages_of_it_in_one_environment_are_told(copy: Path, tmp_path: Path) -> None:
+def test_two_of_its_packages_in_one_environment_are_reported(copy: Path, tmp_path: Path) -> None:
     prefix = environment(tmp_path, "lumen-gpu", "cuda = '12.6'\n")
     (site,) = prefix.glob("lib/python*/site-packages")
     archive = tmp_path / "other.zip"

@@ -1,4 +1,4 @@
-"""The benchmark of conda locks counts and compares as it should; its figures are judged by people."""
+"""The benchmark of conda locks counts and compares correctly; people judge its figures."""
 
 from __future__ import annotations
 
@@ -43,14 +43,14 @@ RUNS: Results = {
 }
 
 
-def test_the_targets_are_ratios_to_a_bare_solve_and_to_conda_lock() -> None:
+def test_targets_are_ratios_to_a_bare_solve_and_to_conda_lock() -> None:
     rows = {row.split(" | ")[0].removeprefix("| "): row for row in target_table(RUNS, TARGETS)}
     assert rows["warm, times a bare solve"] == "| warm, times a bare solve | <= 1.5 | TensorFlow 1.50 | yes |"
     assert rows[f"warm, times as fast as {CLASSIC}"].endswith("| >= 5 | TensorFlow 4.00 | no: TensorFlow |")
     assert rows[f"cold, times as fast as {CLASSIC}"].endswith("| not measured |")
 
 
-def test_every_workload_has_its_row_and_a_tool_that_was_not_measured_no_column() -> None:
+def test_every_workload_has_a_row_and_a_tool_without_measurements_has_no_column() -> None:
     locked = {(TENSORFLOW, ENVSOLVE): [NUMPY], (TENSORFLOW, CLASSIC): [OTHER_BUILD], (THREE, ENVSOLVE): [NUMPY, NUMPY]}
     head, _, *rows = figures(RUNS, locked)
     assert head.removesuffix(" | peak MB | packages |") == (
@@ -64,7 +64,7 @@ def test_every_workload_has_its_row_and_a_tool_that_was_not_measured_no_column()
     ]
 
 
-def test_tools_that_lock_other_versions_are_told_apart_in_the_table_and_another_build_below_it() -> None:
+def test_the_table_separates_tools_that_locked_other_versions_and_lists_other_builds_below() -> None:
     other = Package("numpy", "2.1.0", "py312_0")
     locked = {(TENSORFLOW, ENVSOLVE): [NUMPY], (TENSORFLOW, CLASSIC): [other]}
     assert list(figures(RUNS, locked))[2].endswith("| 1, not the same |")
@@ -76,14 +76,14 @@ def test_tools_that_lock_other_versions_are_told_apart_in_the_table_and_another_
     ]
 
 
-def test_packages_are_read_from_their_addresses(tmp_path: Path) -> None:
+def test_packages_are_identified_by_their_urls(tmp_path: Path) -> None:
     locked = tmp_path / "conda-lock.yml"
     locked.write_text(LOCK)
     assert packages_in(locked) == [NUMPY, Package("ca-certificates", "2025.1.1", "h0_0")]
     assert packages_in(tmp_path / "not there") == []
 
 
-def test_tools_take_turns_and_the_first_round_does_not_count(tmp_path: Path) -> None:
+def test_tools_take_turns_and_the_first_round_is_not_counted(tmp_path: Path) -> None:
     turns, jobs = tmp_path / "turns", []
 
     def tool(name: str, script: str) -> CondaTool:
@@ -94,8 +94,8 @@ def test_tools_take_turns_and_the_first_round_does_not_count(tmp_path: Path) -> 
         return CondaTool(name, command, {})
 
     once = 'test ! -e "$2" || kept=yes; mkdir -p "$2"; '
-    asked = tool(ENVSOLVE, 'printf %s "$0" > "$1"')
-    bench = CondaBench([tool(RATTLER, once + 'printf %s "$0" > "$1"; exit ${kept:+3}'), asked], tmp_path)
+    envsolve = tool(ENVSOLVE, 'printf %s "$0" > "$1"')
+    bench = CondaBench([tool(RATTLER, once + 'printf %s "$0" > "$1"; exit ${kept:+3}'), envsolve], tmp_path)
     bench.rounds([TENSORFLOW], 1)
     assert turns.read_text().split() == [ENVSOLVE] * 2 + [RATTLER, ENVSOLVE] * 4
     assert {key: len(runs) for key, runs in bench.runs.items()} == {
@@ -109,7 +109,7 @@ def test_tools_take_turns_and_the_first_round_does_not_count(tmp_path: Path) -> 
     assert bench.locked[TENSORFLOW, ENVSOLVE][0] == NUMPY
 
 
-def test_a_bare_solve_locks_what_the_recorded_channel_has(tmp_path: Path) -> None:
+def test_a_bare_solve_locks_packages_of_the_recorded_channel(tmp_path: Path) -> None:
     specs = ("python=3.12", "tensorflow=2.19.1=cuda128*", "cuda-version=12.9", "cudnn>=9.10.1.4,<10")
     with closing(ChannelDirectory(RECORDED)) as channels:
         tool = rattler_of(Path(sys.executable), channels)
@@ -118,7 +118,7 @@ def test_a_bare_solve_locks_what_the_recorded_channel_has(tmp_path: Path) -> Non
     assert _versions(packages_in(job.output)) >= {("tensorflow", "2.19.1"), ("cuda-version", "12.9")}
 
 
-def test_a_directory_is_served_as_it_lies_there_and_rattler_is_sent_to_it(tmp_path: Path) -> None:
+def test_a_directory_is_served_unchanged_and_rattler_uses_it(tmp_path: Path) -> None:
     path = "conda-forge/noarch/repodata.json.zst"
     with closing(ChannelDirectory(RECORDED)) as channels:
         channels.mirror(tmp_path)
@@ -130,7 +130,7 @@ def test_a_directory_is_served_as_it_lies_there_and_rattler_is_sent_to_it(tmp_pa
         assert requests.get(f"{channels.url}/private/noarch/repodata.json.zst", timeout=5).status_code == 404
 
 
-def test_a_run_has_the_variables_that_its_tool_needs_and_none_of_this_user(
+def test_a_run_has_the_variables_of_its_tool_and_none_of_the_user(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("CONDA_CHANNEL_ALIAS", "of this user")

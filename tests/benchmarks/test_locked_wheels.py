@@ -1,4 +1,4 @@
-"""The check of locked wheels draws the same requests for a seed, and finds what does not run in small wheels."""
+"""The check of locked wheels draws the same requests for a seed, and finds what does not run, on small wheels."""
 
 from __future__ import annotations
 
@@ -37,11 +37,11 @@ class Wheels:
         with self._lock.open("a", encoding="utf-8") as lock:
             lock.write(f'[[packages]]\nname = "{name}"\nversion = "{version}"\nwheels = [{file}]\n')
 
-    def faults(self, gpu: str, driver: str | None = NEW, said: str = "") -> list[Fault]:
-        return list(Judge(self._store).faults(Draw(0, (), (), (gpu,), driver), self._lock, said))
+    def faults(self, gpu: str, driver: str | None = NEW, output: str = "") -> list[Fault]:
+        return list(Judge(self._store).faults(Draw(0, (), (), (gpu,), driver), self._lock, output))
 
-    def kinds(self, gpu: str, driver: str | None = NEW, said: str = "") -> list[str]:
-        return [it.kind for it in self.faults(gpu, driver, said)]
+    def kinds(self, gpu: str, driver: str | None = NEW, output: str = "") -> list[str]:
+        return [it.kind for it in self.faults(gpu, driver, output)]
 
 
 @pytest.fixture
@@ -55,7 +55,7 @@ def library(tmp_path: Path, content: bytes, *needed: str, text: bytes = b"") -> 
     return path
 
 
-def test_a_seed_draws_the_same_requests_of_known_packages() -> None:
+def test_a_seed_always_draws_the_same_requests() -> None:
     drawn = list(draws(3, 50))
     assert drawn == list(draws(3, 50)) != list(draws(4, 50))
     assert {part.partition("==")[0] for it in drawn for part in it.packages} <= set(PACKAGES)
@@ -75,14 +75,14 @@ def test_a_seed_draws_the_same_requests_of_known_packages() -> None:
         (fat_binary((80,)) + fat_binary((90,)) * 2, RTX_4090, NEW, [PARTLY]),
     ],
 )
-def test_code_for_a_gpu_is_machine_code_or_ptx_that_its_driver_reads(
+def test_code_for_a_gpu_is_machine_code_or_ptx_that_its_driver_compiles(
     content: bytes, gpu: str, driver: str | None, found: list[str], wheels: Wheels, tmp_path: Path
 ) -> None:
     wheels.add("kernels", {"kernels/_C.so": library(tmp_path, content)})
     assert wheels.kinds(gpu, driver) == found
 
 
-def test_a_cuda_library_has_to_be_in_some_wheel_of_the_lock(wheels: Wheels, tmp_path: Path) -> None:
+def test_a_cuda_library_must_be_in_some_wheel_of_the_lock(wheels: Wheels, tmp_path: Path) -> None:
     wheels.add("kernels", {"kernels/_C.so": library(tmp_path, b"", "libcudart.so.12", "libcuda.so.1")})
     (fault,) = wheels.faults(RTX_4090)
     assert (fault.kind, fault.why) == (LIBRARY, "kernels/_C.so needs libcudart.so.12")
@@ -98,12 +98,12 @@ def test_one_of_a_library_s_forms_is_enough(wheels: Wheels, tmp_path: Path) -> N
     assert not wheels.faults(RTX_4090)
 
 
-def test_what_is_opened_has_to_be_there_in_one_of_its_majors(wheels: Wheels, tmp_path: Path) -> None:
+def test_libraries_that_are_opened_need_one_of_their_supported_majors(wheels: Wheels, tmp_path: Path) -> None:
     wheels.add("ctranslate2", {"libctranslate2.so": library(tmp_path, b"", text=CUBLAS)})
     wheels.add("nvidia-cublas", {"nvidia/cu13/lib/libcublas.so.13": None})
     (fault,) = wheels.faults(RTX_4090)
     assert (fault.kind, fault.why) == (OPENS, "libcublas.so.12; the lock has libcublas.so.13")
-    assert not wheels.faults(RTX_4090, said="note: ctranslate2 1.0 does not install CUDA: the machine needs CUDA 12")
+    assert not wheels.faults(RTX_4090, output="note: ctranslate2 1.0 does not install CUDA: the machine needs CUDA 12")
 
 
 def test_a_linked_runtime_needs_a_driver_for_its_cuda(wheels: Wheels, tmp_path: Path) -> None:
@@ -111,17 +111,17 @@ def test_a_linked_runtime_needs_a_driver_for_its_cuda(wheels: Wheels, tmp_path: 
     assert (wheels.kinds(RTX_4090, OLD), wheels.kinds(RTX_4090, NEW)) == ([DRIVER], [])
 
 
-def test_what_was_read_is_kept_by_digest(wheels: Wheels, tmp_path: Path) -> None:
+def test_facts_are_cached_by_digest(wheels: Wheels, tmp_path: Path) -> None:
     wheels.add("kernels", {"kernels/_C.so": library(tmp_path, fat_binary((80,)))})
     first = wheels.faults(GTX_1080_TI)
     (tmp_path / "kernels-1.0.whl").unlink()
     assert [it.kind for it in first] == [NO_CODE]
     assert wheels.faults(GTX_1080_TI) == first
-    kept = json.loads((tmp_path / "facts" / "kernels-1.0.json").read_text("utf-8"))
-    assert kept[0] == ["_C.so"]
+    stored = json.loads((tmp_path / "facts" / "kernels-1.0.json").read_text("utf-8"))
+    assert stored[0] == ["_C.so"]
 
 
-def test_what_does_not_fit_is_said(wheels: Wheels, tmp_path: Path) -> None:
+def test_incompatibilities_are_reported(wheels: Wheels, tmp_path: Path) -> None:
     file = {"name": "large.whl", "url": "none", "size": 10, "hashes": {"sha256": "other"}}
     store = Store(tmp_path, 5, None)
     assert store.read(file) is None

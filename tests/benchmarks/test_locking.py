@@ -1,4 +1,4 @@
-"""The benchmark of locks reads what the tools wrote and counts as it should; its figures are judged by people."""
+"""The benchmark of locks reads the output of the tools and counts correctly; people judge its figures."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ RUNS: Results = {
 }
 
 
-def test_a_ratio_is_the_median_of_those_of_each_round() -> None:
+def test_a_ratio_is_the_median_over_all_rounds() -> None:
     assert ratio(RUNS[W1_COLD, ENVSOLVE], RUNS[W1_COLD, UV]) == 1.5
     assert ratio(RUNS[W1_COLD, PIP], RUNS[W1_COLD, ENVSOLVE]) == 10
     assert ratio([], RUNS[W1_COLD, UV]) is None
 
 
-def test_targets_tell_where_they_are_missed() -> None:
+def test_targets_report_misses() -> None:
     slow = Cell("W1", 20, COLD)
     runs = {**RUNS, (slow, UV): [taking(1.0)], (slow, ENVSOLVE): [taking(1.5)]}
     rows = {row.split(" | ")[0].removeprefix("| "): row for row in target_table(runs)}
@@ -67,13 +67,13 @@ def test_pins_are_read_from_a_requirements_file_and_from_a_report_of_pip(tmp_pat
     assert pins_in(tmp_path / "not there") == {}
 
 
-def test_a_run_tells_status_and_last_words_and_is_ended_when_its_time_is_over(tmp_path: Path) -> None:
+def test_a_run_reports_its_status_and_last_output_and_stops_at_its_time_limit(tmp_path: Path) -> None:
     failed = run(["/bin/sh", "-c", "echo so it is >&2; exit 3"], tmp_path, 10)
     assert (failed.status, failed.complaint) == (3, "so it is")
     assert run(["/bin/sh", "-c", "exec sleep 10"], tmp_path, 0.05).status < 0
 
 
-def test_the_recorded_index_counts_what_it_was_asked_since_the_last_time() -> None:
+def test_the_recorded_index_counts_requests_since_the_last_time() -> None:
     with closing(RecordedIndex()) as index:
         index.delay(1)
         for _ in range(2):
@@ -82,6 +82,6 @@ def test_the_recorded_index_counts_what_it_was_asked_since_the_last_time() -> No
         assert index.asked() == 0
 
 
-def test_an_index_that_counts_nothing_has_no_requests() -> None:
+def test_an_index_without_a_counter_reports_no_requests() -> None:
     with IndexServer(recorded=False) as server, closing(NamedIndex(server.index_url)) as index:
         assert index.asked() is None

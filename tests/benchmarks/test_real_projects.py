@@ -1,4 +1,4 @@
-"""The benchmark of real projects asks both tools, judges what they wrote and counts as it should."""
+"""The benchmark of real projects: both tools lock, the locks are judged and the verdicts counted."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ JUDGED = [
 ]
 
 
-def test_tables_count_verdicts_and_say_where_people_judged_otherwise() -> None:
+def test_tables_count_verdicts_and_mark_disagreements() -> None:
     lines = list(tables(ROWS, JUDGED))
     assert "| envsolve | T1 | 2 | 1 | 0 | 0 | 0 | 0 | 1 | 91.0 | 180.0 |" in lines
     assert "| vllm | T1 | good | 2.0 | stale | 1.0 |" in lines
@@ -52,7 +52,7 @@ def test_tables_count_verdicts_and_say_where_people_judged_otherwise() -> None:
     assert lines[-1].startswith("- vllm T1 uv: stale (vllm 0.2.2")
 
 
-def test_times_are_summed_beside_their_ratio() -> None:
+def test_times_are_summed_next_to_their_ratio() -> None:
     times = [
         ("vllm", Answer(0, 6.0, "", 2.5), Answer(0, 2.0, "", 1.0)),
         ("roop", Answer(1, 1.0, ""), Answer(0, 3.0, "")),
@@ -62,7 +62,7 @@ def test_times_are_summed_beside_their_ratio() -> None:
     assert lines[-1] == "| all | 7.0 | 2.5 | - | 5.0 | 1.0 | - | 1.40 |"
 
 
-def test_both_tools_are_asked_once_and_judged_on_each_machine(tmp_path: Path, matrix: Matrix) -> None:
+def test_both_tools_run_once_and_are_judged_for_each_machine(tmp_path: Path, matrix: Matrix) -> None:
     (tmp_path / "wrong_together.json").write_text("[]")
     (tmp_path / "demo.in").write_text("# pytorch, made up\ntorch\n")
     (tmp_path / "never.in").write_text("# pytorch, made up\ntorch>=3\n")
@@ -71,9 +71,9 @@ def test_both_tools_are_asked_once_and_judged_on_each_machine(tmp_path: Path, ma
     with IndexServer(recorded=False) as server:
         server.add("torch", releases("torch", ["2.10.0", "2.15.0"]))
         options = ("--index-url", server.index_url)
-        asked_uv = Uv(Path(uv.find_uv_bin()), Path(sys.executable), tmp_path, 60, options)
-        judge = Judge(tmp_path, matrix, asked_uv, tmp_path)
-        bench = Bench(Asking(here / "envsolve", asked_uv, tmp_path, 60, options), judge, tmp_path)
+        uv_tool = Uv(Path(uv.find_uv_bin()), Path(sys.executable), tmp_path, 60, options)
+        judge = Judge(tmp_path, matrix, uv_tool, tmp_path)
+        bench = Bench(Asking(here / "envsolve", uv_tool, tmp_path, 60, options), judge, tmp_path)
         assert bench.row(demo, "T2", ENVSOLVE)[:5] == ("demo", "T2", ENVSOLVE, "2.10.0", GOOD)
         assert bench.row(never, "T2", ENVSOLVE).verdict == RIGHTLY
         wrong = bench.row(demo, "T2", UV)
@@ -81,14 +81,14 @@ def test_both_tools_are_asked_once_and_judged_on_each_machine(tmp_path: Path, ma
     assert bench.row(demo, "T1", UV).verdict == GOOD  # the lock of T2
 
 
-def test_a_refusal_where_a_lock_exists_is_told_with_what_was_said(tmp_path: Path, matrix: Matrix) -> None:
+def test_a_refusal_of_a_solvable_request_is_reported_with_its_message(tmp_path: Path, matrix: Matrix) -> None:
     known = {"project": "demo", "target": "T1", "tool": UV, "verdict": "GOOD", "framework": "2.15.0", "why": ""}
     (tmp_path / "wrong_together.json").write_text("[]")
     (tmp_path / "judged.jsonl").write_text(json.dumps(known))
     (tmp_path / "demo.in").write_text("# pytorch, made up\ntorch\n")
     (tmp_path / "demo.T1.envsolve.json").write_text(json.dumps({"status": 1, "seconds": 2.5, "said": "error: no"}))
-    asked_uv = Uv(Path(uv.find_uv_bin()), Path(sys.executable), tmp_path, 60)
-    asking = Asking(Path("not asked"), asked_uv, tmp_path, 60)
-    bench = Bench(asking, Judge(tmp_path, matrix, asked_uv, tmp_path), tmp_path)
+    uv_tool = Uv(Path(uv.find_uv_bin()), Path(sys.executable), tmp_path, 60)
+    tool = Asking(Path("not asked"), uv_tool, tmp_path, 60)
+    bench = Bench(tool, Judge(tmp_path, matrix, uv_tool, tmp_path), tmp_path)
     row = bench.row(Project.read(tmp_path / "demo.in"), "T1", ENVSOLVE)
     assert row == Row("demo", "T1", ENVSOLVE, None, REFUSED, 2.5, "uv has pytorch 2.15.0", "error: no")

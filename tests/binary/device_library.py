@@ -1,4 +1,4 @@
-"""Libraries with device code in them, compiled by gcc."""
+"""Libraries with device code, compiled by gcc."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def device_library(
     needed: tuple[str, ...] = (),
     options: tuple[str, ...] = (),
 ) -> Path:
-    """A library at ``path`` whose ``section`` holds the given bytes; skips the test where gcc is missing."""
+    """A library at ``path`` whose ``section`` holds the given bytes; skips the test without gcc."""
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_bytes(_compiled(fat_binaries, section, soname, needed, options))
     path.chmod(0o755)
@@ -35,11 +35,13 @@ def _compiled(
     """The bytes of a library, made once for all tests that lay out the same one."""
     with TemporaryDirectory() as folder:
         here = Path(folder)
-        held, made, stubs = here / "held", here / "made", [here / f"{name}.stub" for name in needed]
-        held.write_bytes(fat_binaries)
+        device_code, made, stubs = here / "held", here / "made", [here / f"{name}.stub" for name in needed]
+        device_code.write_bytes(fat_binaries)
         for name, stub in zip(needed, stubs, strict=True):
             stub.write_bytes(_compiled(b"", NV_FATBIN, name, (), ()))
-        source = f'.text\nnop\n.section {section}, "a"\n.balign 8\n.incbin "{held}"\n.section .note.GNU-stack, ""\n'
+        source = (
+            f'.text\nnop\n.section {section}, "a"\n.balign 8\n.incbin "{device_code}"\n.section .note.GNU-stack, ""\n'
+        )
         named = [] if soname is None else [f"-Wl,-soname,{soname}"]
         command = ["gcc", "-shared", "-nostdlib", "-x", "assembler", "-", "-x", "none", "-o", str(made), *named]
         command += ["-Wl,--no-as-needed", "-Wl,--allow-shlib-undefined", *map(str, stubs), *options]
@@ -51,7 +53,7 @@ def _compiled(
 
 
 def library_for_torch(*, needs: tuple[str, ...] = (), has: tuple[str, ...] = (), weak: tuple[str, ...] = ()) -> bytes:
-    """A library that needs some symbols, needs some only where they are there, and has some of its own."""
+    """A library that needs some symbols, optionally uses others, and defines some of its own."""
     lines = [f".globl {name}\n{name}: .quad 0" for name in has] + [f".quad {name}" for name in needs]
     lines += [f".weak {name}\n.quad {name}" for name in weak]
     source = ".data\n" + "\n".join(lines) + '\n.section .note.GNU-stack, ""\n'

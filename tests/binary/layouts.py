@@ -1,4 +1,4 @@
-"""Libraries laid out in directories, as a case describes them, and what the real loader makes of them.
+"""Libraries laid out in directories, as a case describes them, and the result of the real loader.
 
 Two makers: gcc, and :func:`tiny_library`, which writes the few hundred bytes that the loader of glibc needs and takes a
 thousandth of the time. In paths ``{root}`` stands for the directory that all is laid out under.
@@ -83,7 +83,7 @@ def make_tiny(path: Path, lib: Lib) -> None:
 
 
 def made_by_gcc(stubs: Path) -> Make:
-    """A maker that compiles; ``stubs`` keeps empty libraries to link against. Skips the test where gcc is missing."""
+    """A maker that compiles; ``stubs`` has empty libraries to link against. Skips the test without gcc."""
     compiler = shutil.which("gcc")
     if compiler is None:
         pytest.skip("needs gcc")
@@ -113,15 +113,17 @@ def made_by_gcc(stubs: Path) -> Make:
 
 
 def lay_out(root: Path, files: Mapping[str, Lib | str | bytes], make: Make) -> None:
-    """Make every library, without gcc for other machines; text is where a link leads to, bytes are the whole file."""
+    """Make every library, without gcc for other machines; text is the target of a link, bytes are a whole file."""
     for name, what in files.items():
         path = root / name
         path.parent.mkdir(parents=True, exist_ok=True)
         if isinstance(what, Lib):
-            told = [None if text is None else text.replace("{root}", str(root)) for text in (what.rpath, what.runpath)]
+            search_paths = [
+                None if text is None else text.replace("{root}", str(root)) for text in (what.rpath, what.runpath)
+            ]
             needed = tuple(name.replace("{root}", str(root)) for name in what.needed)
             maker = make if what.abi == ABI else make_tiny
-            maker(path, what._replace(needed=needed, rpath=told[0], runpath=told[1]))
+            maker(path, what._replace(needed=needed, rpath=search_paths[0], runpath=search_paths[1]))
         elif isinstance(what, bytes):
             path.write_bytes(what)
         else:
@@ -130,7 +132,7 @@ def lay_out(root: Path, files: Mapping[str, Lib | str | bytes], make: Make) -> N
 
 @cache
 def real_loader() -> LoaderSystem:
-    """The loader of this machine; skips the test where it is not that of glibc on x86-64."""
+    """The loader of this machine; skips the test if it is not that of glibc on x86-64."""
     system = loader_system(ABI)
     if system is None or os.uname().machine != "x86_64":
         pytest.skip("needs the loader of glibc on x86-64")
@@ -138,7 +140,7 @@ def real_loader() -> LoaderSystem:
 
 
 def libraries() -> Libraries:
-    """Nothing read so far, for the loader of this machine."""
+    """An empty cache of read libraries, for the loader of this machine."""
     return Libraries(real_loader())
 
 
@@ -148,7 +150,7 @@ def environ(library_path: str | None) -> dict[str, str]:
 
 
 def listed(root: Path, directory: Path, library_path: str | None = None) -> list[tuple[str, str | None]]:
-    """What the real loader lists for the library ``root``: names with their files, None for what it does not find.
+    """The files that the real loader lists for ``root``, by name; None for names that it does not find.
 
     This is what ``ld.so --list`` prints, which however ends at the first library that is missing; ldd's way goes on.
     """

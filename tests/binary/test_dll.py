@@ -54,7 +54,7 @@ def _by_name(answers: list[DllLookup]) -> dict[str, DllLookup]:
     return {answer.name: answer for answer in answers}
 
 
-def test_imports_are_read_at_once_and_delayed_apart(tmp_path: Path) -> None:
+def test_imports_and_delayed_imports_are_read_separately(tmp_path: Path) -> None:
     path = tmp_path / "x.dll"
     path.write_bytes(tiny_dll(("KERNEL32.dll", "cudart64_12.dll"), ("cublas64_12.dll",)))
     dll = read_dll(path)
@@ -72,7 +72,7 @@ def test_imports_are_read_at_once_and_delayed_apart(tmp_path: Path) -> None:
         (tiny_dll(("a.dll",), sections={".nv_fatb": bytes(4000)})[:-2000], Damage.TRUNCATED),
     ],
 )
-def test_what_is_no_dll_says_so(content: bytes, damage: Damage, tmp_path: Path) -> None:
+def test_a_file_that_is_no_dll_is_reported(content: bytes, damage: Damage, tmp_path: Path) -> None:
     path = tmp_path / "x.dll"
     path.write_bytes(content)
     with pytest.raises(UnreadableLibraryError) as refused:
@@ -82,7 +82,7 @@ def test_what_is_no_dll_says_so(content: bytes, damage: Damage, tmp_path: Path) 
 
 @settings(max_examples=examples(60), deadline=None)
 @given(changes=st.dictionaries(st.integers(0, len(WHOLE) - 1), st.integers(0, 255), min_size=1, max_size=6))
-def test_a_dll_with_other_bytes_in_its_tables_is_read_or_refused(changes: dict[int, int]) -> None:
+def test_a_corrupted_dll_is_read_or_refused(changes: dict[int, int]) -> None:
     content = bytearray(WHOLE)
     for place, value in changes.items():
         content[place] = value
@@ -103,8 +103,8 @@ def test_a_dll_is_found(files: dict[str, bytes], wanted: str | None, rule: DllRu
     assert answer.on_path == (() if wanted else (tmp_path / "path/b.dll",))
 
 
-def test_what_a_dll_needs_looks_beside_the_dll_that_was_requested(tmp_path: Path) -> None:
-    """All of one call use the directory of the DLL that the call names, not of those in between."""
+def test_the_search_for_a_dll_includes_the_directory_of_the_dll_that_needs_it(tmp_path: Path) -> None:
+    """All libraries of one call use the directory of the DLL that the call names, not of those in between."""
     files = {
         "package/a.pyd": tiny_dll(("b.dll",)),
         "added/b.dll": tiny_dll(("c.dll", "d.dll")),
@@ -121,14 +121,14 @@ def test_what_a_dll_needs_looks_beside_the_dll_that_was_requested(tmp_path: Path
     assert found["c.dll"].shadowed == (tmp_path / "added/c.dll",)
 
 
-def test_what_is_loaded_is_found_by_its_name_alone(tmp_path: Path) -> None:
+def test_a_loaded_dll_is_found_by_its_name_alone(tmp_path: Path) -> None:
     search = _search(tmp_path, {"one/a.dll": tiny_dll(), "two/b.pyd": tiny_dll(("A.dll",)), "added/a.dll": tiny_dll()})
     search.open(tmp_path / "one/a.dll")
     (answer,) = search.open(tmp_path / "two/b.pyd")
     assert (answer.path, answer.rule) == (tmp_path / "one/a.dll", DllRule.LOADED)
 
 
-def test_delayed_imports_count_where_they_are_requested_and_api_sets_never(tmp_path: Path) -> None:
+def test_delayed_imports_count_if_requested_and_api_sets_never(tmp_path: Path) -> None:
     imports = ("api-ms-win-core-file-l1-1-0.dll", "EXT-MS-WIN-x.dll")
     search = _search(tmp_path, {"package/a.pyd": tiny_dll(imports, ("late.dll",))})
     assert search.open(tmp_path / "package/a.pyd") == []
@@ -136,7 +136,7 @@ def test_delayed_imports_count_where_they_are_requested_and_api_sets_never(tmp_p
     assert (answer.name, answer.path) == ("late.dll", None)
 
 
-def test_a_damaged_dll_is_the_failure_of_whoever_needs_it(tmp_path: Path) -> None:
+def test_a_damaged_dll_is_an_error_of_the_dll_that_needs_it(tmp_path: Path) -> None:
     search = _search(tmp_path, {"package/a.pyd": tiny_dll(("b.dll",)), "package/b.dll": b""})
     (answer,) = search.open(tmp_path / "package/a.pyd")
     assert answer.path is None

@@ -1,4 +1,4 @@
-"""What libraries say about themselves, and every way in which a file is no library."""
+"""What libraries state about themselves, and every way in which a file is not a library."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ WHOLE = Lib(("libm.so.6", "liba.so.1"), runpath="$ORIGIN/../a:/b", soname="libx.
 
 @pytest.fixture(scope="module")
 def compiled(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A library of gcc, with sections and all."""
+    """A library of gcc with all its sections."""
     path = tmp_path_factory.mktemp("compiled") / "libx.so"
     made_by_gcc(path.parent)(path, WHOLE)
     return path
 
 
-def test_a_compiled_library_says_what_it_is_and_needs(compiled: Path) -> None:
+def test_a_compiled_library_lists_its_name_and_needs(compiled: Path) -> None:
     library = read_library(compiled)
     assert (library.abi, library.soname, library.needed) == (ABI, "libx.so.2", ("libm.so.6", "liba.so.1"))
     assert (library.rpath, library.runpath) == (None, "$ORIGIN/../a:/b")
@@ -44,7 +44,7 @@ def test_a_library_without_sections_is_read_by_its_segments(tmp_path: Path) -> N
     assert library.no_default_directories
 
 
-def test_the_needed_symbol_versions_are_those_of_the_library() -> None:
+def test_needed_symbol_versions_are_those_of_the_library() -> None:
     system = real_loader()
     libm = system.cached["libm.so.6"]
     found = read_needed_versions(libm)
@@ -53,7 +53,7 @@ def test_the_needed_symbol_versions_are_those_of_the_library() -> None:
 
 
 @pytest.mark.parametrize(("lib", "machine"), [(I386, "EM_386, 32 bit"), (ARM, "EM_AARCH64, 64 bit")])
-def test_a_library_for_another_machine_is_distinguished(lib: Lib, machine: str, tmp_path: Path) -> None:
+def test_a_library_for_another_machine_is_recognised(lib: Lib, machine: str, tmp_path: Path) -> None:
     path = tmp_path / "libx.so"
     path.write_bytes(tiny_library(lib))
     assert read_library(path).abi == lib.abi
@@ -73,7 +73,7 @@ def test_a_library_for_another_machine_is_distinguished(lib: Lib, machine: str, 
         (b"\x7fELF\x02\x01\x01" + bytes(57) + b"\xff" * 400, Damage.NO_LIBRARY),
     ],
 )
-def test_what_is_no_library_says_so(content: bytes, damage: Damage, tmp_path: Path) -> None:
+def test_a_file_that_is_no_library_is_reported(content: bytes, damage: Damage, tmp_path: Path) -> None:
     path = tmp_path / "libx.so"
     path.write_bytes(content)
     with pytest.raises(UnreadableLibraryError) as refused:
@@ -81,7 +81,7 @@ def test_what_is_no_library_says_so(content: bytes, damage: Damage, tmp_path: Pa
     assert refused.value.damage is damage
 
 
-def test_a_broken_link_names_where_it_leads(tmp_path: Path) -> None:
+def test_a_broken_link_is_reported_with_its_target(tmp_path: Path) -> None:
     path = tmp_path / "libx.so"
     path.symlink_to("libx.so.2.7")
     with pytest.raises(UnreadableLibraryError, match=r"is a link to libx\.so\.2\.7, which is not there") as refused:
@@ -89,7 +89,7 @@ def test_a_broken_link_names_where_it_leads(tmp_path: Path) -> None:
     assert refused.value.damage is Damage.BROKEN_LINK
 
 
-def test_a_directory_in_the_place_of_a_library_is_unreadable(tmp_path: Path) -> None:
+def test_a_directory_in_place_of_a_library_is_unreadable(tmp_path: Path) -> None:
     with pytest.raises(UnreadableLibraryError) as refused:
         read_library(tmp_path)
     assert refused.value.damage is Damage.UNREADABLE
@@ -97,7 +97,7 @@ def test_a_directory_in_the_place_of_a_library_is_unreadable(tmp_path: Path) -> 
 
 @settings(max_examples=examples(80), deadline=None)
 @given(share=st.floats(0, 1, exclude_min=True, exclude_max=True))
-def test_wherever_a_library_is_cut_it_is_found_truncated(compiled: Path, share: float) -> None:
+def test_a_library_truncated_anywhere_is_recognised(compiled: Path, share: float) -> None:
     content = compiled.read_bytes()
     cut = compiled.with_name(f"cut-{os.getpid()}.so")
     cut.write_bytes(content[: max(1, int(share * len(content)))])
@@ -108,7 +108,7 @@ def test_wherever_a_library_is_cut_it_is_found_truncated(compiled: Path, share: 
 
 @settings(max_examples=examples(200), deadline=None)
 @given(changes=st.dictionaries(st.integers(0, 700), st.integers(0, 255), min_size=1, max_size=6))
-def test_a_library_with_other_bytes_in_its_tables_is_read_or_refused(compiled: Path, changes: dict[int, int]) -> None:
+def test_a_corrupted_library_is_read_or_refused(compiled: Path, changes: dict[int, int]) -> None:
     content = bytearray(compiled.read_bytes())
     for place, value in changes.items():
         content[place] = value
@@ -122,12 +122,12 @@ def test_a_library_with_other_bytes_in_its_tables_is_read_or_refused(compiled: P
         read_device_code(changed)
 
 
-def test_a_library_that_lost_its_end_still_says_what_it_needs_where_that_may_be(compiled: Path, tmp_path: Path) -> None:
-    """As the loader of glibc does: it maps what is there, and the process dies where it reads on."""
+def test_a_truncated_library_still_lists_its_needs_if_they_are_readable(compiled: Path, tmp_path: Path) -> None:
+    """Like the loader of glibc, which maps the existing part; the process dies where it reads beyond."""
     path = tmp_path / "libx.so"
     path.write_bytes(compiled.read_bytes()[:-200])
-    said = f"ends after {path.stat().st_size} bytes, but its tables require {compiled.stat().st_size}"
-    with pytest.raises(UnreadableLibraryError, match=said):
+    message = f"ends after {path.stat().st_size} bytes, but its tables require {compiled.stat().st_size}"
+    with pytest.raises(UnreadableLibraryError, match=message):
         read_library(path)
     library = read_library(path, truncated=True)
     assert library.is_truncated

@@ -1,4 +1,4 @@
-"""Device code in libraries on disk: in the sections that compilers put it in, and as values that know GPUs."""
+"""Device code in libraries on disk: in the sections where compilers put it, and as values that know GPUs."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ def test_machine_code_and_ptx_of_a_compiled_library_are_reported(section: str, t
 @pytest.mark.parametrize(
     ("gpu", "runs_as"), [("7.0", None), ("7.5", "sm_75"), ("8.0", None), ("8.9", "sm_86"), ("12.0", "compute_90")]
 )
-def test_what_was_read_knows_which_gpus_it_serves(gpu: str, runs_as: str | None, tmp_path: Path) -> None:
+def test_gpu_code_knows_which_gpus_it_supports(gpu: str, runs_as: str | None, tmp_path: Path) -> None:
     path = device_library(tmp_path / "libx.so", fat_binary((75, 86), (90,)))
     assert read_device_code(path).runs_as(ComputeCapability.parse(gpu)) == runs_as
 
 
-def test_what_a_stray_fat_binary_holds_is_not_the_library_s(tmp_path: Path) -> None:
+def test_a_stray_fat_binary_is_not_code_of_the_library(tmp_path: Path) -> None:
     path = device_library(tmp_path / "libx.so", fat_binary((80,)) * 150 + fat_binary((52,), (52,)))
     code = read_device_code(path)
     assert ([str(it) for it in code.sass], code.ptx) == (["8.0"], ())
@@ -41,7 +41,7 @@ def test_a_fat_binary_elsewhere_in_the_file_is_data(tmp_path: Path) -> None:
     assert read_device_code(path) == ((), ())
 
 
-def test_the_sections_of_a_dll_are_found_by_their_short_names(tmp_path: Path) -> None:
+def test_sections_of_a_dll_are_found_by_their_short_names(tmp_path: Path) -> None:
     path = tmp_path / "x.dll"
     path.write_bytes(tiny_dll(sections={".nv_fatb": fat_binary((80, 90)), ".rdata": fat_binary((35,))}))
     assert [str(it) for it in read_device_code(path).sass] == ["8.0", "9.0"]
@@ -50,7 +50,7 @@ def test_the_sections_of_a_dll_are_found_by_their_short_names(tmp_path: Path) ->
 @pytest.mark.parametrize(
     ("content", "damage"), [(b"", Damage.EMPTY), (b"text", Damage.NO_LIBRARY), (b"\x7fELF\2", Damage.TRUNCATED)]
 )
-def test_what_is_no_library_says_so(content: bytes, damage: Damage, tmp_path: Path) -> None:
+def test_a_file_that_is_no_library_is_reported(content: bytes, damage: Damage, tmp_path: Path) -> None:
     path = tmp_path / "libx.so"
     path.write_bytes(content)
     with pytest.raises(UnreadableLibraryError) as refused:

@@ -1,4 +1,4 @@
-"""Which file a library comes from, each rule alone and against the others, held to what the real loader says."""
+"""Which file a library comes from: each rule alone and combined, compared with the real loader."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ LEAF = Lib()
 
 
 class Case(NamedTuple):
-    """Libraries, of which ``app/root.so`` is loaded, and where each thing it needs is found, by which rule."""
+    """Libraries, of which ``app/root.so`` is loaded, and where each library that it needs is found, by which rule."""
 
     files: dict[str, Lib | str | bytes]
     found: dict[str, tuple[str, Rule] | None]
@@ -237,7 +237,7 @@ def make(request: pytest.FixtureRequest) -> Make:
     ],
     indirect=["make"],
 )
-def test_the_file_is_the_one_the_real_loader_takes(case: Case, make: Make, tmp_path: Path) -> None:
+def test_the_chosen_file_is_the_one_of_the_real_loader(case: Case, make: Make, tmp_path: Path) -> None:
     words = _words(tmp_path, case)
     lay_out(tmp_path, {_filled(name, words): lib for name, lib in case.files.items()}, make)
     library_path = None if case.library_path is None else _filled(case.library_path, words)
@@ -256,7 +256,7 @@ def test_the_file_is_the_one_the_real_loader_takes(case: Case, make: Make, tmp_p
     assert {answer.path for answer in answers} <= {*real.values(), str(real_loader().interpreter)}
 
 
-def test_what_is_not_found_says_where_it_was_looked_for(tmp_path: Path) -> None:
+def test_a_missing_library_is_reported_with_the_searched_paths(tmp_path: Path) -> None:
     files = {"app/root.so": Lib(("a.so",), rpath="{root}/far"), "far/a.so": Lib(("gone.so",), rpath="$ORIGIN/near")}
     lay_out(tmp_path, files, make_tiny)
     process = Process(libraries(), library_path="/nowhere", directory=tmp_path)
@@ -272,7 +272,7 @@ def test_what_is_not_found_says_where_it_was_looked_for(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("content", "damage", "said"),
+    ("content", "damage", "message"),
     [
         (b"", Damage.EMPTY, "file too short"),
         (b"version https://git-lfs.github.com/spec/v1\noid sha256:0\n" * 2, Damage.NO_LIBRARY, "invalid ELF header"),
@@ -280,7 +280,9 @@ def test_what_is_not_found_says_where_it_was_looked_for(tmp_path: Path) -> None:
     ],
     ids=["empty", "text", "half a header"],
 )
-def test_a_file_that_is_no_library_ends_the_search(content: bytes, damage: Damage, said: str, tmp_path: Path) -> None:
+def test_a_file_that_is_no_library_ends_the_search(
+    content: bytes, damage: Damage, message: str, tmp_path: Path
+) -> None:
     files: dict[str, Lib | str | bytes] = {
         "app/root.so": Lib(("a.so",), runpath="{root}/own:{root}/other"),
         "own/a.so": content,
@@ -293,11 +295,11 @@ def test_a_file_that_is_no_library_ends_the_search(content: bytes, damage: Damag
     assert answer.failure.damage is damage
     command = [str(real_loader().interpreter), "--list", str(tmp_path / "app/root.so")]
     done = subprocess.run(command, env={}, capture_output=True, text=True, check=False)
-    assert f"own/a.so: {said}" in done.stderr
+    assert f"own/a.so: {message}" in done.stderr
 
 
 def _words(root: Path, case: Case) -> dict[str, str]:
-    """What stands for the words in a case on this machine."""
+    """The values of the placeholders in a case on this machine."""
     system = real_loader()
     if not system.hwcaps and "{HWCAPS}" in str(case):
         pytest.skip("this loader knows no glibc-hwcaps")
@@ -314,5 +316,5 @@ def _filled(text: str, words: dict[str, str]) -> str:
 
 
 def _placed(root: Path, text: str, words: dict[str, str]) -> str:
-    """A file of a layout as the loader writes it; a bare name is what lies in the current directory."""
+    """A file of a layout as the loader writes it; a bare name is a file in the current directory."""
     return text if "/" not in text and "{" not in text else str(root / _filled(text, words))

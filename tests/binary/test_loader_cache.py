@@ -1,4 +1,4 @@
-"""The cache of the loader, as the real ldconfig writes it and in its older form."""
+"""The cache of the loader, as the real ldconfig writes it and in its older format."""
 
 from __future__ import annotations
 
@@ -25,15 +25,15 @@ def ldconfig() -> str:
     return program
 
 
-def test_the_cache_of_this_machine_holds_what_ldconfig_prints(ldconfig: str) -> None:
+def test_the_cache_of_this_machine_has_the_entries_that_ldconfig_prints(ldconfig: str) -> None:
     done = subprocess.run([ldconfig, "-p"], capture_output=True, text=True, check=True)
     printed = re.findall(r"^\t(\S+) \(libc6,x86-64\S*?[^)]*\) => (.+)$", done.stdout, re.MULTILINE)
-    held = [(it.name, str(it.path)) for it in read_cache(Path("/etc/ld.so.cache")) if it.flags == FLAG]
+    cached = [(it.name, str(it.path)) for it in read_cache(Path("/etc/ld.so.cache")) if it.flags == FLAG]
     assert printed
-    assert sorted(held) == sorted(printed)
+    assert sorted(cached) == sorted(printed)
 
 
-def test_what_ldconfig_found_for_this_processor_is_chosen(ldconfig: str, tmp_path: Path) -> None:
+def test_the_entry_of_ldconfig_for_this_processor_is_chosen(ldconfig: str, tmp_path: Path) -> None:
     hwcaps = real_loader().hwcaps
     if not hwcaps:
         pytest.skip("this loader knows no glibc-hwcaps")
@@ -53,7 +53,7 @@ def test_what_ldconfig_found_for_this_processor_is_chosen(ldconfig: str, tmp_pat
     assert chosen_files(entries, FLAG, ())["liba.so.1"] == plain
 
 
-def test_entries_for_other_machines_and_legacy_subdirectories_are_passed_over() -> None:
+def test_entries_for_other_machines_and_legacy_subdirectories_are_skipped() -> None:
     entries = (
         CacheEntry("liba.so", Path("/lib32/liba.so"), 0x3, None),
         CacheEntry("liba.so", Path("/lib/tls/liba.so"), FLAG, "legacy 0x8000000000000000"),
@@ -63,7 +63,7 @@ def test_entries_for_other_machines_and_legacy_subdirectories_are_passed_over() 
     assert chosen_files(entries, FLAG, ("x86-64-v3",)) == {"liba.so": Path("/lib/liba.so")}
 
 
-def test_a_cache_behind_a_table_of_the_old_form_is_read(tmp_path: Path) -> None:
+def test_a_cache_after_a_table_of_the_old_format_is_read(tmp_path: Path) -> None:
     old = b"ld.so-1.7.0\0" + struct.pack("<I", 1) + bytes(12)
     strings = b"liba.so\0/lib/liba.so\0"
     start = 48 + 24
@@ -74,7 +74,7 @@ def test_a_cache_behind_a_table_of_the_old_form_is_read(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("content", [b"", b"text", b"ld.so-1.7.0\0", b"glibc-ld.so.cache1.1" + b"\xff" * 90])
-def test_a_cache_of_another_form_is_no_cache(content: bytes, tmp_path: Path) -> None:
+def test_a_cache_of_another_format_is_ignored(content: bytes, tmp_path: Path) -> None:
     (tmp_path / "cache").write_bytes(content)
     assert read_cache(tmp_path / "cache") == ()
     assert read_cache(tmp_path / "missing") == ()

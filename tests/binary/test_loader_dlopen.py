@@ -36,10 +36,10 @@ LIBRARY = "#include <dlfcn.h>\nvoid *ask(const char *name) { return dlopen(name,
 
 
 class Case(NamedTuple):
-    """The options of the program and of ``lib/caller.so``, the layout, and where each question leads."""
+    """The options of the program and of ``lib/caller.so``, the layout, and where each name leads."""
 
     files: dict[str, Lib | str | bytes]
-    asked: dict[str, tuple[str, Rule] | None]
+    opened: dict[str, tuple[str, Rule] | None]
     program: tuple[str, ...] = ()
     caller: tuple[str, ...] = ()
     library_path: str | None = None
@@ -103,14 +103,14 @@ def test_dlopen_from_a_library_takes_the_file_that_the_real_one_takes(case: Case
     _compile(LIBRARY, caller, "-shared", "-fPIC", *(it.replace("{root}", root) for it in case.caller))
     lay_out(tmp_path, case.files, make_tiny)
     library_path = None if case.library_path is None else case.library_path.replace("{root}", root)
-    names = [name.replace("{root}", root) for name in case.asked]
+    names = [name.replace("{root}", root) for name in case.opened]
     words = [word for name in names for word in (str(caller), name)]
     done = subprocess.run([str(program), *words], env=environ(library_path), capture_output=True, text=True, check=True)
     process = Process(libraries(), library_path=library_path, directory=tmp_path)
     process.start(program)
     process.open(str(caller))
     found = []
-    for name, wanted in zip(names, case.asked.values(), strict=True):
+    for name, wanted in zip(names, case.opened.values(), strict=True):
         answers = process.open(name, str(caller))
         loaded = all(it.path is not None for it in answers)
         found.append(answers[0].path if loaded else "none")

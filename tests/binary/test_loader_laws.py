@@ -1,4 +1,4 @@
-"""Random libraries in random places: the simulation takes the files that the real loader takes, whatever the layout."""
+"""Random libraries in random directories: the simulation finds the same files as the real loader."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a library says of its CUDA, read as a stream in pieces of any size."""
+"""What a library states about its CUDA, read as a stream in pieces of any size."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ def read(content: bytes, *, piece: int = 50) -> StreamedLibrary:
         (b"\0libcudart_static.so.12\0libcufft.so.11\0", set()),
     ],
 )
-def test_the_cuda_of_the_libraries_that_it_names(names: bytes, majors: set[int]) -> None:
+def test_the_cuda_of_the_named_libraries_is_found(names: bytes, majors: set[int]) -> None:
     for piece in (3, 17, 1000):
         assert read(b"\x7fELF" + names + b"more", piece=piece).cuda == majors
 
 
 @pytest.mark.parametrize("piece", [100, 5000, 1 << 20])
-def test_libraries_that_are_needed_count_before_those_that_are_only_named(tmp_path: Path, piece: int) -> None:
+def test_needed_libraries_count_before_libraries_that_are_only_named(tmp_path: Path, piece: int) -> None:
     texts = b"\0libcublas.so.13\0libcudart.so.13\0"
     needed = ("libcudart.so.12", "libz.so.1")
     library = device_library(tmp_path / "a.so", texts, section=".rodata", needed=needed).read_bytes()
@@ -46,23 +46,23 @@ def test_libraries_that_are_needed_count_before_those_that_are_only_named(tmp_pa
 
 
 @pytest.mark.parametrize("damage", [b"\x7fELF", b"\x7fELF\x02\x01" + b"\xff" * 100, b"\x7fELF\x01\x01" + bytes(100)])
-def test_a_damaged_beginning_says_nothing(damage: bytes) -> None:
+def test_a_damaged_beginning_yields_nothing(damage: bytes) -> None:
     assert read(damage + b"\0libcudart.so.12\0").cuda == {12}
 
 
-def test_a_target_of_one_file_in_many_is_none_of_the_library() -> None:
+def test_a_single_target_in_one_of_many_files_is_ignored() -> None:
     code = read(fat_binary((52,)) + fat_binary((80, 90), (90,)) * 150).code
     assert (list(map(str, code.sass)), list(map(str, code.ptx))) == (["8.0", "9.0"], ["9.0"])
 
 
 @pytest.mark.parametrize(("flag", "target"), [(0x100000, "10.0a"), (0x200000, "10.0f"), (0x1000000, "10.0")])
-def test_code_for_one_architecture_or_family_is_distinguished(flag: int, target: str) -> None:
+def test_code_for_one_architecture_or_family_is_recognised(flag: int, target: str) -> None:
     code = read(fat_binary((100,), flags=0x11 | flag)).code
     assert list(map(str, code.sass)) == [target]
 
 
 @pytest.mark.parametrize(("isa", "major"), [((7, 8), 11), ((8, 8), 12), ((9, 4), 13)])
-def test_ptx_says_which_cuda_is_linked_in(isa: tuple[int, int], major: int) -> None:
+def test_ptx_shows_which_cuda_is_linked(isa: tuple[int, int], major: int) -> None:
     code = fat_binary((80,), (80,), isa=isa)
     assert read(RUNTIME + code).linked_cuda == major
     assert read(b"\0nvcudart_hybrid64.dll\0" + code).linked_cuda == major
@@ -81,11 +81,11 @@ def test_ptx_says_which_cuda_is_linked_in(isa: tuple[int, int], major: int) -> N
         ((5, 0), None),
     ],
 )
-def test_ptx_says_which_toolkit_wrote_it(isa: tuple[int, int], cuda: tuple[int, int] | None) -> None:
+def test_ptx_shows_which_toolkit_compiled_it(isa: tuple[int, int], cuda: tuple[int, int] | None) -> None:
     assert read(fat_binary((80,), (80,), isa=isa)).ptx_cuda == cuda
 
 
-def test_machine_code_says_it_from_cuda_13_on() -> None:
+def test_machine_code_shows_its_toolkit_since_cuda_13() -> None:
     assert read(RUNTIME + fat_binary((80,), form=(1, 8))).linked_cuda == 13
     assert read(RUNTIME + fat_binary((100,), form=(1, 8))).linked_cuda is None  # CUDA 12.9 writes it so, too
     assert read(RUNTIME + fat_binary((80,), form=(1, 7))).linked_cuda is None
@@ -99,12 +99,12 @@ def test_machine_code_says_it_from_cuda_13_on() -> None:
         (b"numpy.core.multiarray", None),
     ],
 )
-def test_the_numpy_that_it_was_compiled_with(text: bytes, major: int | None) -> None:
+def test_the_numpy_it_was_compiled_with_is_found(text: bytes, major: int | None) -> None:
     assert read(text, piece=5).numpy == major
 
 
-def test_files_of_no_target_among_others_say_nothing() -> None:
-    """nvcc compiles a file that names no target for 5.2; what is beside it does not run there."""
+def test_files_without_a_target_are_ignored() -> None:
+    """nvcc compiles a file without a target for 5.2; the other files do not run there."""
     default = fat_binary((52,), (52,))
     found = read(default + fat_binary((70, 80)) * 4 + fat_binary((52, 70))).code
     assert (list(map(str, found.sass)), list(map(str, found.ptx))) == (["5.2", "7.0", "8.0"], [])
@@ -112,14 +112,14 @@ def test_files_of_no_target_among_others_say_nothing() -> None:
     assert list(map(str, read(default * 3).code.sass)) == ["5.2"]
 
 
-def test_intermediate_code_is_passed_over() -> None:
+def test_intermediate_code_is_skipped() -> None:
     intermediate = fat_binary((75,)).replace(struct.pack("<H", 2), struct.pack("<H", 8), 1)
     found = read_stream([intermediate * 3 + fat_binary((80,))], enough=1)
     assert list(map(str, found.code.sass)) == ["8.0"]
 
 
 @pytest.mark.parametrize("piece", [100, 5000, 1 << 20])
-def test_the_symbols_of_pytorch_that_it_needs_and_has(piece: int) -> None:
+def test_symbols_of_pytorch_are_read(piece: int) -> None:
     device, error, tensor = "_ZN3c104cuda9SetDeviceEa", "_ZTIN3c105ErrorE", "_ZNK2at6Tensor3addEv"
     other, library = "_ZN3foo3c10E", "_ZN5torch7LibraryC1Ev"
     content = library_for_torch(needs=(device, error, other), has=(tensor, other + "v"), weak=(library,))

@@ -62,25 +62,25 @@ def _imports(names: Sequence[str], base: int) -> bytes:
     if not names:
         return b""
     table, rest = b"", base + 20 * (len(names) + 1)
-    held = b""
+    data = b""
     for name in names:
-        thunks, function, text = rest + len(held), 0, name.encode() + b"\0"
+        thunks, function, text = rest + len(data), 0, name.encode() + b"\0"
         function = thunks + 32
-        held += struct.pack("<4Q", function, 0, function, 0) + b"\0\0start\0\0"
-        table += struct.pack("<5I", thunks, 0, 0, rest + len(held), thunks + 16)
-        held += text + bytes(-len(text) % 8)
-    return table + bytes(20) + held
+        data += struct.pack("<4Q", function, 0, function, 0) + b"\0\0start\0\0"
+        table += struct.pack("<5I", thunks, 0, 0, rest + len(data), thunks + 16)
+        data += text + bytes(-len(text) % 8)
+    return table + bytes(20) + data
 
 
 def _delayed(names: Sequence[str], base: int) -> bytes:
     """The directory of delay-loaded imports: a descriptor of 32 bytes each, then names and tables."""
     if not names:
         return b""
-    table, rest, held = b"", base + 32 * (len(names) + 1), b""
+    table, rest, data = b"", base + 32 * (len(names) + 1), b""
     for name in names:
-        thunks, text = rest + len(held), name.encode() + b"\0"
+        thunks, text = rest + len(data), name.encode() + b"\0"
         function = thunks + 32
-        held += struct.pack("<4Q", function, 0, function, 0) + b"\0\0start\0\0"
-        table += struct.pack("<8I", 1, rest + len(held), 0, thunks + 16, thunks, 0, 0, 0)
-        held += text + bytes(-len(text) % 8)
-    return table + bytes(32) + held
+        data += struct.pack("<4Q", function, 0, function, 0) + b"\0\0start\0\0"
+        table += struct.pack("<8I", 1, rest + len(data), 0, thunks + 16, thunks, 0, 0, 0)
+        data += text + bytes(-len(text) % 8)
+    return table + bytes(32) + data

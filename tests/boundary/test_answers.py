@@ -1,4 +1,4 @@
-"""A program is asked over a file of its own: what it prints, leaves behind or does to that file harms nothing."""
+"""A program answers in a separate file; what it prints, leaves running or does to that file does no harm."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def ask(program: str, *, timeout: float = 20.0) -> Answer:
 
 
 def python(directory: Path, text: str) -> Path:
-    """A program that stands for an interpreter; its answer belongs into the file $4."""
+    """A program that replaces an interpreter; its answer belongs into the file $4."""
     path = directory / "python"
     path.write_text(f"#!/bin/sh\n{text}\n")
     path.chmod(0o755)
@@ -37,7 +37,7 @@ def refusal(program: Path, *, timeout: float = 20.0) -> OutsideError:
     return raised.value
 
 
-def test_what_is_printed_is_no_part_of_the_answer() -> None:
+def test_printed_text_is_not_part_of_the_answer() -> None:
     answer = ask(f"{ANSWERS} print('x' * 200_000); print('the last words', file=sys.stderr)")
     assert (answer.content, answer.fault, answer.ending) == (b"the answer", "", Ending(exit_code=0))
     assert answer.tail.rstrip().endswith("the last words")
@@ -51,7 +51,7 @@ def test_a_program_that_prints_without_end_is_ended() -> None:
     assert len(answer.tail) <= LONGEST_TAIL
 
 
-def test_a_program_that_ignores_being_asked_to_end_is_ended() -> None:
+def test_a_program_that_ignores_sigterm_is_ended() -> None:
     started = time.monotonic()
     program = "import signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN); time.sleep(600)"
     assert ask(program, timeout=1.0).ending == Ending(timeout=1.0)
@@ -59,7 +59,7 @@ def test_a_program_that_ignores_being_asked_to_end_is_ended() -> None:
 
 
 @pytest.mark.parametrize("leaves_the_session", [False, True])
-def test_a_process_that_is_left_behind_with_the_output_is_not_waited_for(leaves_the_session: bool) -> None:
+def test_a_background_process_with_open_output_is_not_waited_for(leaves_the_session: bool) -> None:
     leaves = "os.setsid(); " if leaves_the_session else ""
     started = time.monotonic()
     assert ask(f"{ANSWERS}\nif os.fork() == 0: {leaves}import time; time.sleep(20)").content == b"the answer"
@@ -75,7 +75,7 @@ def test_a_process_that_is_left_behind_with_the_output_is_not_waited_for(leaves_
         (f"open(sys.argv[1], 'w').truncate({LONGEST_ANSWER + 1})", "it is longer than 16384 KiB"),
     ],
 )
-def test_what_is_put_in_the_place_of_the_answer_is_not_read(does: str, fault: str) -> None:
+def test_a_replaced_answer_file_is_not_read(does: str, fault: str) -> None:
     answer = ask(f"import os, sys; {does}")
     assert (answer.content, answer.fault) == (b"", fault)
 
@@ -105,7 +105,7 @@ def test_an_interpreter_that_gives_none_is_one_error_that_names_it(tmp_path: Pat
     assert message in refusal(python(tmp_path, does), timeout=timeout).message
 
 
-def test_the_last_line_that_was_printed_is_the_cause_and_is_short(tmp_path: Path) -> None:
+def test_the_last_printed_line_is_the_cause_and_is_short(tmp_path: Path) -> None:
     assert refusal(python(tmp_path, "echo 'not today' >&2; exit 3")).cause == ("not today",)
     (cause,) = refusal(python(tmp_path, "head -c 60000 /dev/zero; exit 3")).cause
     assert cause == "\0" * 300

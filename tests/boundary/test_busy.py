@@ -1,4 +1,4 @@
-"""A place is busy as long as anything works on it, whoever started that."""
+"""A directory is busy while any process works on it, whoever started that process."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from envsolve.conda.process import installing
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="a lock is not passed on there")
-def test_the_process_that_installs_conda_packages_holds_it_as_well(tmp_path: Path) -> None:
+def test_the_process_that_installs_conda_packages_also_holds_the_lock(tmp_path: Path) -> None:
     descriptor = busy._locked(tmp_path / busy.LOCK)
     assert descriptor is not None
     process = installing()

@@ -1,4 +1,4 @@
-"""Text from outside cannot steer a terminal or forge a line."""
+"""Text from outside cannot control a terminal or start a line."""
 
 from __future__ import annotations
 
@@ -25,18 +25,18 @@ from envsolve.boundary.display import escaped, one_line, short_line
         ("café 数", "café 数"),
     ],
 )
-def test_text_from_outside_stays_on_one_line_and_steers_nothing(text: str, shown: str) -> None:
+def test_text_from_outside_stays_on_one_line_without_control_characters(text: str, shown: str) -> None:
     assert one_line(text) == shown
 
 
 @given(st.text(max_size=20), st.integers(0, 400))
-def test_a_short_line_is_no_longer_than_it_may_be(text: str, times: int) -> None:
+def test_a_short_line_stays_within_the_limit(text: str, times: int) -> None:
     line = short_line(text * times)
     assert line.isprintable()
     assert len(line) <= 256
 
 
-def test_what_is_cut_says_so() -> None:
+def test_a_cut_text_is_marked() -> None:
     assert short_line("abcdef", 5) == "ab..."
     assert short_line("abcde", 5) == "abcde"
 

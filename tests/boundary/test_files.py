@@ -1,4 +1,4 @@
-"""What others named is read as a file, up to a limit, and never waited for."""
+"""Files named by others are read up to a limit, without waiting."""
 
 from __future__ import annotations
 
@@ -49,13 +49,13 @@ def test_a_regular_file_is_read(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["missing", "file/below"])
-def test_a_missing_file_is_none(tmp_path: Path, name: str) -> None:
+def test_a_missing_file_gives_none(tmp_path: Path, name: str) -> None:
     (tmp_path / "file").touch()
     assert read_bytes(tmp_path / name, LIMIT) is None
     assert read_argument(str(tmp_path / name), LIMIT) is None
 
 
-def test_a_file_of_the_limit_is_read_and_one_byte_more_is_refused(tmp_path: Path) -> None:
+def test_the_size_limit_is_inclusive(tmp_path: Path) -> None:
     path = tmp_path / "file"
     path.write_bytes(b"a" * LIMIT)
     assert read_bytes(path, LIMIT) == b"a" * LIMIT
@@ -91,7 +91,7 @@ def test_only_a_regular_file_is_opened(tmp_path: Path, fifo: Path) -> None:
         (b"1" * 5000, "it is not JSON: Exceeds the limit"),
     ],
 )
-def test_what_is_not_json_is_one_error(content: bytes, why: str) -> None:
+def test_invalid_json_is_one_error(content: bytes, why: str) -> None:
     with pytest.raises(FileError) as caught:
         json_value(content)
     assert caught.value.reason.startswith(why)
@@ -104,17 +104,17 @@ def test_a_directory_is_refused(tmp_path: Path) -> None:
         read_argument(str(tmp_path), LIMIT)
 
 
-def test_a_name_that_no_file_can_have_is_refused() -> None:
+def test_an_impossible_file_name_is_refused() -> None:
     assert reason("a\0b") == "its name is not a valid file name"
 
 
 @needs_fifo
-def test_a_fifo_is_refused_at_once_although_no_program_writes_to_it(fifo: Path) -> None:
+def test_a_fifo_without_a_writer_is_refused_at_once(fifo: Path) -> None:
     assert reason(fifo) == "it is a pipe or a device, not a regular file"
 
 
 @pytest.mark.skipif(not Path("/dev/zero").exists(), reason="this system has no /dev/zero")
-def test_a_link_to_a_device_that_never_ends_is_refused(tmp_path: Path) -> None:
+def test_a_link_to_an_endless_device_is_refused(tmp_path: Path) -> None:
     (tmp_path / "link").symlink_to("/dev/zero")
     assert reason(tmp_path / "link") == "it is a pipe or a device, not a regular file"
     with pytest.raises(FileError, match="device"):
@@ -126,7 +126,7 @@ def test_the_null_device_is_an_empty_argument() -> None:
 
 
 @needs_fifo
-def test_a_link_is_refused_where_none_may_be_followed(tmp_path: Path) -> None:
+def test_a_link_is_refused_if_links_are_not_followed(tmp_path: Path) -> None:
     (tmp_path / "file").write_bytes(b"content")
     (tmp_path / "link").symlink_to("file")
     assert read_bytes(tmp_path / "link", LIMIT) == b"content"
@@ -163,7 +163,7 @@ def test_a_pipe_whose_program_is_silent_for_too_long_is_an_error(fifo: Path, mon
 
 
 @needs_fifo
-def test_a_program_that_is_slow_to_begin_is_waited_for(fifo: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_slow_program_is_waited_for(fifo: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(files, "OPENING", 0.1)
     writer = os.open(fifo, os.O_RDWR)
 
@@ -178,7 +178,7 @@ def test_a_program_that_is_slow_to_begin_is_waited_for(fifo: Path, monkeypatch: 
 
 
 @pytest.mark.skipif(not Path("/dev/zero").exists(), reason="there is no device here that never ends")
-def test_a_device_in_the_place_of_standard_input_is_refused() -> None:
+def test_a_device_in_place_of_standard_input_is_refused() -> None:
     for call in (f"read_argument('-', {LIMIT})", "open_argument('-')"):
         program = f"from envsolve.boundary.files import *; {call}"
         with Path("/dev/zero").open("rb") as device:
@@ -187,7 +187,7 @@ def test_a_device_in_the_place_of_standard_input_is_refused() -> None:
 
 
 @needs_fifo
-def test_a_pipe_is_read_no_further_than_the_limit(fifo: Path) -> None:
+def test_a_pipe_is_not_read_beyond_the_limit(fifo: Path) -> None:
     program = "import sys\nwith open(sys.argv[1], 'wb') as out:\n    while True: out.write(bytes(65536))"
     writer = subprocess.Popen([sys.executable, "-c", program, str(fifo)], stderr=subprocess.DEVNULL)
     try:
@@ -223,7 +223,7 @@ def test_other_encodings_are_refused(content: bytes) -> None:
 @pytest.mark.parametrize(
     ("text", "line"), [("a = 1\nb =\n", 2), ("a = " + "9" * 5000, None), ("a = " + "[" * 5000, None), ("a = '\x1b'", 1)]
 )
-def test_what_is_no_toml_is_an_error_on_one_line(text: str, line: int | None) -> None:
+def test_invalid_toml_is_an_error_on_one_line(text: str, line: int | None) -> None:
     with pytest.raises(FileError) as caught:
         toml_document(text)
     assert caught.value.reason.startswith(("it is not TOML: ", "it is nested too deep"))

@@ -1,4 +1,4 @@
-"""A program is one of PATH, whatever lies in the directory that somebody stands in."""
+"""A program is found on PATH only, whatever the current directory contains."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def program(path: Path, mode: int = 0o755) -> Path:
 
 
 @pytest.mark.parametrize("entry", ["", ".", "bin", "./bin", "../here/bin"])
-def test_what_lies_in_the_current_directory_is_not_found(
+def test_a_program_in_the_current_directory_is_not_found(
     entry: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     here = tmp_path / "here"
@@ -33,7 +33,7 @@ def test_what_lies_in_the_current_directory_is_not_found(
     assert find_program("uv", {"PATH": os.pathsep.join((entry, str(other.parent)))}) == str(other)
 
 
-def test_the_first_that_can_be_run_counts(tmp_path: Path) -> None:
+def test_the_first_executable_counts(tmp_path: Path) -> None:
     (tmp_path / "a" / "uv").mkdir(parents=True)
     program(tmp_path / "b" / "uv", 0o644)
     found, later = program(tmp_path / "c" / "uv"), program(tmp_path / "d" / "uv")

@@ -1,4 +1,4 @@
-"""Secrets are masked wherever they stand, and nothing else is."""
+"""Secrets are masked wherever they are, and nothing else is."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ SECRETS = st.text(alphabet="ABCDEFGHJKMNPQRSTUVWXYZabcdefghjkmnpqrstuvwxyz234567
 
 
 def planted(place: str, secret: str) -> str:
-    """``place`` with ``secret`` in it."""
+    """``place`` with ``secret`` inserted."""
     return place.replace("{0}", secret).replace("{}", secret)
 
 
@@ -82,14 +82,14 @@ def test_nothing_else_is_masked(text: str) -> None:
     assert masked(text) == text
 
 
-def test_the_texts_of_real_failures_are_not_touched() -> None:
+def test_texts_of_real_failures_are_unchanged() -> None:
     cases = sorted((Path(__file__).parents[1] / "symptoms").glob("**/*.toml"))
     texts = {it.name: str(tomli.loads(it.read_text("utf-8")).get("text", "")) for it in cases}
     assert len(texts) > 100
     assert [name for name, text in texts.items() if masked(text) != text] == []
 
 
-def test_what_surrounds_a_secret_stays() -> None:
+def test_text_around_a_secret_stays() -> None:
     assert (
         masked("pip install -i https://me:abc@example.org/simple torch")
         == "pip install -i https://***@example.org/simple torch"

@@ -1,4 +1,4 @@
-"""A program has a time limit and an output limit, and nothing that it started outlives it."""
+"""A program has a time limit and an output limit, and its child processes end with it."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def test_an_output_of_exactly_the_limit_is_complete() -> None:
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 @pytest.mark.parametrize("leaves_the_session", [False, True])
-def test_a_child_that_has_the_output_open_is_not_waited_for(leaves_the_session: bool, tmp_path: Path) -> None:
+def test_a_child_with_open_output_is_not_waited_for(leaves_the_session: bool, tmp_path: Path) -> None:
     program = """
 import os, sys, time
 if os.fork() == 0:

@@ -1,4 +1,4 @@
-"""What is taken out of a text that is pasted in public, and what stays."""
+"""What is removed from a text before it is posted in public, and what stays."""
 
 from __future__ import annotations
 
@@ -35,16 +35,16 @@ def cleaned(text: str, **more: str) -> str:
         ("torch 2.6.0+cu124", "torch 2.6.0+cu124"),
     ],
 )
-def test_names_of_users_and_machines_go_and_the_rest_stays(text: str, left: str) -> None:
+def test_names_of_users_and_machines_are_removed_and_the_rest_stays(text: str, left: str) -> None:
     assert cleaned(text) == left
 
 
 @pytest.mark.parametrize("name", ["root", "gpu", "cuda", "x"])
-def test_names_that_say_nothing_are_no_reason_to_spoil_a_text(name: str) -> None:
+def test_generic_names_do_not_spoil_a_text(name: str) -> None:
     text = "root cannot use the GPU with CUDA 12.8 on x 86"
     assert cleaned(text, USER=name, HOSTNAME=name) == text
 
 
-def test_what_is_clean_stays_as_it_is() -> None:
+def test_a_clean_text_is_unchanged() -> None:
     once = cleaned("/home/ada and /home/grace on engine-7 at https://ada@engine-7/x")
     assert cleaned(once) == once

@@ -1,4 +1,4 @@
-"""What opens something is taken out of every text, and nothing else is."""
+"""Credentials are removed from every text, and nothing else is."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ from envsolve.boundary.secrets import without_secrets
         ),
     ],
 )
-def test_what_opens_a_channel_leaves_its_address(url: str, without: str) -> None:
+def test_credentials_of_a_channel_are_removed_from_its_address(url: str, without: str) -> None:
     assert without_secrets(url) == without
 
 
@@ -103,7 +103,7 @@ def test_what_opens_a_channel_leaves_its_address(url: str, without: str) -> None
         "C:/t/channel",
     ],
 )
-def test_an_address_that_holds_no_secret_stays(url: str) -> None:
+def test_an_address_without_secrets_is_unchanged(url: str) -> None:
     assert without_secrets(url) == url
 
 
@@ -149,7 +149,7 @@ def test_no_secret_survives_within_a_text(before: str, scheme: str, user: str, p
         "see \\\\server\\t\\share",
     ],
 )
-def test_a_text_without_secrets_stays(text: str) -> None:
+def test_a_text_without_secrets_is_unchanged(text: str) -> None:
     assert without_secrets(text) == text
 
 

@@ -1,4 +1,4 @@
-"""The loopback package indexes, for command lines that lock."""
+"""The loopback package indexes, for commands that lock."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ __all__ = ["index", "poor_index"]
 
 @pytest.fixture
 def world() -> Iterator[IndexServer]:
-    """The made-up packages of tests/cli/worlds.py, and none else."""
+    """The made-up packages of tests/cli/worlds.py only."""
     with IndexServer(recorded=False) as server:
         fill(server)
         yield server
@@ -26,7 +26,7 @@ def world() -> Iterator[IndexServer]:
 
 @pytest.fixture(params=["uv", "pip"])
 def installer(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
-    """What installs: uv, or pip on a machine without uv as far as envsolve finds it."""
+    """The installer: uv, or pip on a machine where envsolve does not find uv."""
     if request.param == "pip":
         monkeypatch.setattr("envsolve.create.tools._candidates", lambda: iter(()))
     return str(request.param)
@@ -34,6 +34,6 @@ def installer(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -
 
 @pytest.fixture
 def locking(envsolve: Envsolve, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Locking]:
-    """An index with alpha and beta, in a directory of its own."""
+    """An index with alpha and beta, in its own directory."""
     with locking_in(envsolve, tmp_path, monkeypatch) as made:
         yield made

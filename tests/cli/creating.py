@@ -1,4 +1,4 @@
-"""Environments made through the command line from an index and a channel that may go wrong."""
+"""Environments created through the command line from an index and a channel that may fail."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ WHEELS = ("--python", MINOR, "--gpu", "none")
 
 
 class Creating:
-    """Runs ``envsolve create`` in ``directory``, where everything is kept that is kept anywhere.
+    """Runs ``envsolve create`` in ``directory``, which has all caches and other state.
 
     The index has alpha, which requires beta; the channel, in the place of conda-forge, a Python and two packages.
     """
@@ -45,23 +45,23 @@ class Creating:
         return self(*self.words(*words))
 
     def words(self, *words: str) -> list[str]:
-        """What :meth:`request` types behind ``create``."""
+        """The arguments that :meth:`request` passes to ``create``."""
         return ["env", "alpha", *WHEELS, "--index-url", self.index.index_url, *words]
 
     def lock(self, name: str, *words: str) -> str:
-        """A lock of ``words`` in the file ``name``, in the format that its name says."""
+        """A lock of ``words`` in the file ``name``, in the format of its name."""
         common = ("--gpu", "none", "--index-url", self.index.index_url, "--cache-dir", "cache")
         done = self.envsolve(*words, *common, "-o", name)
         assert done.code == 0, done.err
         return name
 
     def start(self, *words: str) -> subprocess.Popen[str]:
-        """``envsolve create`` in a process of its own."""
+        """``envsolve create`` in its own process."""
         command = [sys.executable, "-m", "envsolve", "create", *words, "--cache-dir", "cache", "--no-validate"]
         return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=self.directory)
 
     def refused(self, code: str, *words: str, exit_code: int) -> Result:
-        """What is said where nothing may come of it; the place is as it was."""
+        """The result of a refused command, which changes nothing in the directory."""
         before = tree(self.prefix)
         done = self(*words)
         assert done.code == exit_code, done.err + done.out
@@ -77,20 +77,20 @@ class Creating:
         return found
 
     def installed(self) -> dict[str, str]:
-        """The wheels in the environment, by its own Python."""
+        """The wheels in the environment, as its own Python lists them."""
         program = (
             "import json, importlib.metadata as m; print(json.dumps({d.name: d.version for d in m.distributions()}))"
         )
         return json.loads(self.python(program))  # type: ignore[no-any-return]
 
     def python(self, program: str) -> str:
-        """What the environment's Python prints."""
+        """The output of the environment's Python."""
         command = [str(self.prefix / "bin" / "python"), "-I", "-c", program]
         return subprocess.run(command, capture_output=True, text=True, check=True, timeout=60).stdout.strip()
 
 
 def tree(path: Path) -> dict[str, bytes | None] | None:
-    """What is below a directory, files with what they hold; None where there is no directory."""
+    """The files below a directory with their contents; None without the directory."""
     if not path.is_dir():
         return None
     return {
@@ -101,7 +101,7 @@ def tree(path: Path) -> dict[str, bytes | None] | None:
 
 @contextmanager
 def creating_in(envsolve: Envsolve, directory: Path, patch: pytest.MonkeyPatch) -> Iterator[Creating]:
-    """A Creating with servers of its own until the block is left."""
+    """A Creating with its own servers until the block ends."""
     for name in os.environ:
         if name.startswith(("PIP_", "UV_")) or name.lower().endswith("_proxy") or name in (*OF_OTHERS, *_STEERING):
             patch.delenv(name)

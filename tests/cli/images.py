@@ -1,4 +1,4 @@
-"""Making images from the command line, in the format that a test is about."""
+"""Creating images from the command line, in the format of a test."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ GPU = ("--gpu", "8.6", "--python", "3.11.7", *TARGET)
 
 
 class Image(NamedTuple):
-    """A format of images, the usual name of its files, and how other names end."""
+    """A format of images, the usual name of its files, and other endings of its names."""
 
     format_name: str
     file_name: str
@@ -40,7 +40,7 @@ DOCKERFILE, APPTAINER = Image("dockerfile", "Dockerfile", "Dockerfile"), Image("
 
 
 def run_in_venv(command: list[str], directory: Path) -> subprocess.CompletedProcess[str]:
-    """What a shell says to ``command``; a venv in ``directory`` stands for the image."""
+    """The output of ``command`` in a shell; a venv in ``directory`` replaces the image."""
     venv = directory / "image"
     subprocess.run([sys.executable, "-m", "venv", venv], check=True)
     environ = {"PATH": f"{venv / 'bin'}:/usr/bin:/bin", "HOME": str(directory), "NO_PROXY": "127.0.0.1"}
@@ -49,6 +49,6 @@ def run_in_venv(command: list[str], directory: Path) -> subprocess.CompletedProc
 
 
 def with_another_hash(text: str) -> str:
-    """The text of a file that names another digest for beta."""
+    """The text of a file with another digest for beta."""
     start = text.index("--hash=sha256:", text.index("\nbeta==")) + len("--hash=sha256:")
     return f"{text[:start]}{'0' * 64}{text[start + 64 :]}"

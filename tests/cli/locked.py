@@ -1,4 +1,4 @@
-"""What a lock holds, read as an installer would: nothing of envsolve takes part."""
+"""The content of a lock, read as an installer would, without code of envsolve."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def pins_in(text: str) -> dict[str, str]:
 
 
 def reasons_in(text: str) -> Iterator[tuple[str, str]]:
-    """Each package with a sentence that the lock has about its version."""
+    """Each package with a sentence in the lock about its version."""
     name = ""
     for line in text.splitlines():
         if line[:1].isalnum():

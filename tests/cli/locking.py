@@ -1,4 +1,4 @@
-"""A lock made through the command line from an index that may go wrong, and what must be true of every failure.
+"""A lock created through the command line from an index that may fail, and requirements for every failure.
 
 The index of a :class:`Locking` knows ``alpha``, whose newest version requires ``beta``. :attr:`Locking.right` is their
 lock, made before anything is wrong.
@@ -21,11 +21,11 @@ FORMAT = ("--format", "requirements")
 TARGET = ("--gpu", "none", "--python", "3.12", "--platform", "linux-64")
 OLD = "# Made by envsolve\nwhat-was-there-before\n"
 OF_OTHERS = ("NETRC", "SSL_CERT_FILE", "SSL_CERT_DIR", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE")
-"""Variables beside pip's, uv's and those of proxies that would change how an index is asked."""
+"""Variables, beside those of pip, uv and proxies, that would change how an index is queried."""
 
 
 class Locking:
-    """Runs ``envsolve alpha`` against ``index`` with a cache of its own, to standard output or to a file."""
+    """Runs ``envsolve alpha`` against ``index`` with its own cache, to standard output or to a file."""
 
     def __init__(self, envsolve: Envsolve, index: IndexServer, directory: Path) -> None:
         self.envsolve, self.index = envsolve, index
@@ -35,23 +35,23 @@ class Locking:
         index.add("alpha", alpha())
         index.add("beta", beta())
 
-    def __call__(self, *arguments: str, asked: str = "alpha") -> Result:
+    def __call__(self, *arguments: str, requirement: str = "alpha") -> Result:
         """One lock on standard output, from the cache that all locks of a test share."""
-        return self.envsolve(*self.line(*arguments, asked=asked))
+        return self.envsolve(*self.line(*arguments, requirement=requirement))
 
-    def line(self, *arguments: str, asked: str = "alpha") -> list[str]:
-        """The words of the command line."""
-        return [asked, *FORMAT, *TARGET, "--index-url", self.url, "--cache-dir", str(self.cache), *arguments]
+    def line(self, *arguments: str, requirement: str = "alpha") -> list[str]:
+        """The arguments of the command line."""
+        return [requirement, *FORMAT, *TARGET, "--index-url", self.url, "--cache-dir", str(self.cache), *arguments]
 
     @property
     def right(self) -> str:
-        """The lock as it should be, whatever is cached."""
+        """The correct lock, whatever is cached."""
         done = self("--no-cache")
         assert done.code == 0, done.err
         return done.out
 
     def refused(self, *, code: int = 3) -> Result:
-        """What the command says where it must fail: in three parts, on stderr alone, with the old file as it was."""
+        """The output of a command that must fail: in three parts, only on stderr, with the old file unchanged."""
         self.output.write_text(OLD)
         done = self("-o", str(self.output))
         assert done.code == code, done.err + done.out
@@ -62,7 +62,7 @@ class Locking:
         return done
 
     def pins(self, *arguments: str) -> dict[str, str]:
-        """Names and versions of a lock that is made."""
+        """Names and versions of a new lock."""
         done = self(*arguments)
         assert done.code == 0, done.err
         assert "Traceback" not in done.err
@@ -77,10 +77,10 @@ def pins_of(text: str) -> dict[str, str]:
 
 def assert_in_three_parts(text: str) -> None:
     """Every part once or more, in this order, and no traceback."""
-    said = [word for line in text.splitlines() for word in ("error:", "cause:", "hint:") if line.startswith(word)]
-    assert said == sorted(said, key=("error:", "cause:", "hint:").index), text
-    assert set(said) == {"error:", "cause:", "hint:"}, text
-    assert said.count("error:") == 1
+    labels = [word for line in text.splitlines() for word in ("error:", "cause:", "hint:") if line.startswith(word)]
+    assert labels == sorted(labels, key=("error:", "cause:", "hint:").index), text
+    assert set(labels) == {"error:", "cause:", "hint:"}, text
+    assert labels.count("error:") == 1
     assert "Traceback" not in text
     assert "internal-error" not in text
 
@@ -99,7 +99,7 @@ def beta() -> list[IndexFile]:
 def locking_in(
     envsolve: Envsolve, directory: Path, patch: pytest.MonkeyPatch, *, ranges: bool = True
 ) -> Iterator[Locking]:
-    """A Locking with a server of its own until the block is left; ``ranges`` says whether that gives parts of files.
+    """A Locking with its own server until the block ends; ``ranges`` tells whether that serves parts of files.
 
     ``patch`` is the test's own: two that take turns would put back what the other one set.
     """
@@ -109,7 +109,7 @@ def locking_in(
 
 
 def undisturbed(patch: pytest.MonkeyPatch, directory: Path) -> None:
-    """No index, login, proxy or patience of whoever runs the tests, and one more try where we have three."""
+    """No index, credentials, proxy or timeouts of the user who runs the tests, and one retry instead of three."""
     for name in os.environ:
         if name.startswith(("PIP_", "UV_")) or name.lower().endswith("_proxy") or name in OF_OTHERS:
             patch.delenv(name)

@@ -1,4 +1,4 @@
-"""``envsolve add --prefix``: packages installed into an environment that is there, around what it has."""
+"""``envsolve add --prefix``: packages installed into an existing environment, around its packages."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Adding:
         return self.create.envsolve("add", *words, *where)
 
     def has(self, *wheels: IndexFile) -> None:
-        """Make the environment, with these in it, which no index needs to have."""
+        """Create the environment with these packages, which no index needs to have."""
         subprocess.run([sys.executable, "-m", "venv", "--without-pip", "env"], check=True)
         files = []
         for it in wheels:
@@ -54,7 +54,7 @@ class Adding:
         subprocess.run(command, check=True, capture_output=True)
 
     def refused(self, code: str, *words: str) -> Result:
-        """What is said where nothing changes."""
+        """The result of a refused command, which changes nothing."""
         before = tree(self.create.prefix)
         done = self(*words)
         assert (done.code, done.out) == (1, ""), done.err
@@ -71,7 +71,7 @@ def adding(envsolve: Envsolve, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
 
 
 @pytest.mark.usefixtures("installer")
-def test_a_framework_of_a_vendor_stays_and_only_what_is_missing_is_installed(adding: Adding) -> None:
+def test_a_vendor_build_stays_and_only_missing_packages_are_installed(adding: Adding) -> None:
     adding.has(wheel("torch", VENDOR, tags=TAGS), wheel("beta", "1.0"))
     adding.index.add("torch", [wheel("torch", "2.9.0")])
     adding.index.add("gamma", [wheel("gamma", "3.0", ["torch>=2.5", "beta", "delta"])])
@@ -92,7 +92,7 @@ def test_diff_prints_what_would_change_and_changes_nothing(adding: Adding) -> No
     assert tree(adding.create.prefix) == before
 
 
-def test_json_is_that_of_an_environment_which_sync_has_too(adding: Adding) -> None:
+def test_json_has_the_fields_of_sync(adding: Adding) -> None:
     adding.has(wheel("beta", "1.0"))
     came = {"name": "alpha", "before": None, "after": "1.0"}
     for words, outcome, changes in (
@@ -112,7 +112,7 @@ def test_json_is_that_of_an_environment_which_sync_has_too(adding: Adding) -> No
 
 
 @pytest.mark.usefixtures("installer")
-def test_what_is_in_the_way_changes_with_what_was_made_for_it_and_nothing_else(adding: Adding) -> None:
+def test_conflicting_packages_change_with_their_dependents_and_nothing_else_does(adding: Adding) -> None:
     adding.has(wheel("alpha", "1.0", ["beta<2"]), wheel("beta", "1.0"), wheel("other", "1.0"))
     adding.index.add("alpha", [wheel("alpha", "1.0", ["beta<2"]), wheel("alpha", "1.1", ["beta"])])
     adding.index.add("other", [wheel("other", "2.0")])
@@ -122,7 +122,7 @@ def test_what_is_in_the_way_changes_with_what_was_made_for_it_and_nothing_else(a
     assert adding.create.installed() == {"alpha": "1.1", "beta": "2.0", "gamma": "3.0", "other": "1.0"}
 
 
-def test_a_requirement_that_the_framework_does_not_meet_is_refused_by_its_name(adding: Adding) -> None:
+def test_a_requirement_that_excludes_the_framework_is_refused_by_name(adding: Adding) -> None:
     adding.has(wheel("torch", VENDOR, tags=TAGS))
     adding.index.add("torch", [wheel("torch", "2.9.0")])
     adding.index.add("gamma", [wheel("gamma", "3.0", ["torch>=2.8"])])
@@ -131,7 +131,7 @@ def test_a_requirement_that_the_framework_does_not_meet_is_refused_by_its_name(a
     assert "torch stays: it is a framework" in done.err
 
 
-def test_compiled_packages_that_a_framework_needs_stay_and_others_change(adding: Adding) -> None:
+def test_compiled_packages_of_a_framework_stay_and_others_may_change(adding: Adding) -> None:
     torch = wheel("torch", VENDOR, ["nvidia-nccl-cu12", "sympy"], tags=TAGS)
     adding.has(torch, wheel("nvidia-nccl-cu12", "2.27", tags=TAGS), wheel("sympy", "1.0"))
     adding.index.add("sympy", [wheel("sympy", "2.0")])
@@ -143,7 +143,7 @@ def test_compiled_packages_that_a_framework_needs_stay_and_others_change(adding:
     assert "requires nvidia-nccl-cu12>=2.28, and nvidia-nccl-cu12 2.27 is installed" in done.err
 
 
-def test_a_compiled_package_that_a_known_framework_needs_moves_within_what_that_admits(adding: Adding) -> None:
+def test_a_compiled_package_of_a_known_framework_changes_within_its_range(adding: Adding) -> None:
     adding.has(wheel("onnxruntime", "1.32.0", ["numpy>=2"], tags=TAGS), wheel("numpy", "2.4", tags=TAGS))
     adding.index.add("numpy", [wheel("numpy", version, tags=TAGS) for version in ("1.26", "2.2", "2.4")])
     done = adding.refused("packages-conflict", "numpy<2")
@@ -154,7 +154,7 @@ def test_a_compiled_package_that_a_known_framework_needs_moves_within_what_that_
 
 
 @pytest.mark.parametrize("version", ["2.1.2+cpu", "2.1.2+cu121"])
-def test_what_the_matrix_knows_of_a_framework_bounds_what_moves(adding: Adding, version: str) -> None:
+def test_matrix_facts_about_a_framework_limit_changes(adding: Adding, version: str) -> None:
     adding.has(wheel("torch", version, tags=TAGS), wheel("numpy", "1.25", tags=TAGS))
     adding.index.add("numpy", [wheel("numpy", version, tags=TAGS) for version in ("1.26", "2.2")])
     adding.index.add("gamma", [wheel("gamma", "3.0", ["numpy>1.25"])])
@@ -173,7 +173,7 @@ def test_the_cuda_of_a_known_framework_stays(adding: Adding) -> None:
         assert f"{package} stays: torch 2.8.0+cu128 may need this version" in done.err
 
 
-def test_what_a_framework_requires_of_its_packages_still_holds(adding: Adding) -> None:
+def test_requirements_of_a_framework_on_its_packages_still_apply(adding: Adding) -> None:
     adding.has(wheel("torch", VENDOR, ["sympy<2"], tags=TAGS), wheel("sympy", "1.0"))
     adding.index.add("sympy", [wheel("sympy", "1.5"), wheel("sympy", "2.0")])
     adding.index.add("gamma", [wheel("gamma", "3.0", ["sympy>1.0"])])
@@ -182,18 +182,18 @@ def test_what_a_framework_requires_of_its_packages_still_holds(adding: Adding) -
     assert f"the installed torch {VENDOR} requires sympy<2" in done.err
 
 
-def test_what_no_index_has_stays_as_it_is(adding: Adding) -> None:
+def test_packages_that_no_index_has_stay_unchanged(adding: Adding) -> None:
     adding.has(wheel("beta", "1.0+local"))
     adding.refused("packages-conflict", "beta>=2")
 
 
-def test_an_extra_of_what_is_installed_brings_what_it_requires(adding: Adding) -> None:
+def test_extras_of_installed_packages_bring_their_requirements(adding: Adding) -> None:
     adding.has(wheel("omega", "1.0", ['beta>=2; extra == "more"'], extras=["more"]))
     done = adding("omega[more]")
     assert (done.code, done.err) == (0, "  + beta 2.0\n")
 
 
-def test_constraints_of_the_image_count(adding: Adding, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_constraints_of_the_image_apply(adding: Adding, monkeypatch: pytest.MonkeyPatch) -> None:
     adding.has(wheel("torch", VENDOR, tags=TAGS))
     Path("constraint.txt").write_text(f"beta<2\ntorch=={VENDOR}\n")
     monkeypatch.setenv("PIP_CONSTRAINT", str(Path("constraint.txt").absolute()))
@@ -201,7 +201,7 @@ def test_constraints_of_the_image_count(adding: Adding, monkeypatch: pytest.Monk
 
 
 @pytest.mark.usefixtures("installer")
-def test_a_failure_says_that_nothing_has_changed(adding: Adding) -> None:
+def test_an_error_says_that_nothing_changed(adding: Adding) -> None:
     adding.has(wheel("beta", "1.0"))
     adding.index.add("gamma", [wheel("gamma", "3.0")._replace(content=b"no wheel")])
     done = adding("gamma")
@@ -210,7 +210,7 @@ def test_a_failure_says_that_nothing_has_changed(adding: Adding) -> None:
     assert adding.create.installed() == {"beta": "1.0"}
 
 
-def test_code_that_no_matrix_can_judge_is_noted(adding: Adding) -> None:
+def test_unverified_code_is_noted(adding: Adding) -> None:
     adding.has(wheel("torch", VENDOR, tags=TAGS))
     adding.index.add("gamma", [wheel("gamma", "3.0", ["torch"], tags=TAGS)])
     done = adding("gamma")
@@ -226,12 +226,12 @@ def test_code_is_chosen_for_the_gpu_and_the_installed_framework(adding: Adding) 
     for version, code in (("1.0", fat_binary((70, 80))), ("2.0", fat_binary((80,), (80,)))):
         members = {"kernels/_C.so": b"\x7fELF" + code}
         adding.index.add("kernels", [wheel("kernels", version, ["torch"], tags=tags, members=members)])
-    asked = ("kernels", "--diff", "--gpu")
-    assert adding(*asked, "7.5").out == "  + kernels 1.0\n"
-    assert adding(*asked, "9.0").out == "  + kernels 2.0\n"
+    arguments = ("kernels", "--diff", "--gpu")
+    assert adding(*arguments, "7.5").out == "  + kernels 1.0\n"
+    assert adding(*arguments, "9.0").out == "  + kernels 2.0\n"
 
 
-def test_an_older_version_that_suits_what_is_installed_is_used_with_a_note(adding: Adding) -> None:
+def test_an_older_compatible_version_is_installed_with_a_note(adding: Adding) -> None:
     adding.has(wheel("beta", "1.0"))
     adding.index.add("gamma", [wheel("gamma", "3.0", ["beta"]), wheel("gamma", "4.0", ["beta>=2"])])
     done = adding("gamma", "--diff")
@@ -242,7 +242,7 @@ def test_an_older_version_that_suits_what_is_installed_is_used_with_a_note(addin
     assert adding("gamma>=4.0", "--diff").out == "  ~ beta 1.0 -> 2.0\n  + gamma 4.0\n"
 
 
-def test_a_new_framework_is_the_build_for_the_gpu(adding: Adding) -> None:
+def test_a_new_framework_is_a_build_for_the_gpu(adding: Adding) -> None:
     adding.has(wheel("beta", "1.0"))
     adding.index.add("torch", [wheel("torch", "2.12.0", tags=TAGS)])
     adding.index.index("/whl/cu126/", "pytorch").add("torch", [wheel("torch", "2.12.0+cu126", tags=TAGS)])
@@ -250,23 +250,23 @@ def test_a_new_framework_is_the_build_for_the_gpu(adding: Adding) -> None:
     assert (done.code, done.out) == (0, "  + torch 2.12.0+cu126\n"), done.err
 
 
-def test_a_build_that_the_index_lacks_is_passed_over(adding: Adding) -> None:
+def test_a_build_that_the_index_lacks_is_skipped(adding: Adding) -> None:
     adding.has(wheel("beta", "1.0"))
     adding.index.add("torch", [wheel("torch", "2.12.0", tags=TAGS)])
     adding.index.index("/whl/cu126/", "pytorch").add("torch", [wheel("torch", "2.11.0+cu126", tags=TAGS)])
-    asked = ("--diff", "--gpu", "6.1", "--pytorch-index-url", f"{adding.index.url}/whl")
-    assert adding("torch<=2.12.0", *asked).out == "  + torch 2.11.0+cu126\n"
-    assert "torch==2.12.0+cu126" in adding.refused("version-not-found", "torch==2.12.0", *asked).err
+    options = ("--diff", "--gpu", "6.1", "--pytorch-index-url", f"{adding.index.url}/whl")
+    assert adding("torch<=2.12.0", *options).out == "  + torch 2.11.0+cu126\n"
+    assert "torch==2.12.0+cu126" in adding.refused("version-not-found", "torch==2.12.0", *options).err
 
 
-def test_a_framework_that_is_installed_is_not_looked_for(adding: Adding) -> None:
+def test_an_installed_framework_is_not_searched_for(adding: Adding) -> None:
     adding.has(wheel("torch", VENDOR, tags=TAGS))
     assert adding("torch", "--gpu", "6.1").err == "note: env has torch already\n"
     adding.index.add("gamma", [wheel("gamma", "3.0", ["torch"])])
     assert adding("torch", "gamma", "--gpu", "6.1").err == "  + gamma 3.0\n"
 
 
-def test_a_wheel_by_its_address_replaces_what_is_installed(adding: Adding) -> None:
+def test_a_wheel_by_url_replaces_the_installed_one(adding: Adding) -> None:
     adding.has(wheel("beta", "1.0"))
     address = f"{adding.index.url}/files/beta/beta-2.0-py3-none-any.whl"
     assert adding(f"beta @ {address}").err == "  ~ beta 1.0 -> 2.0\n"
@@ -274,7 +274,7 @@ def test_a_wheel_by_its_address_replaces_what_is_installed(adding: Adding) -> No
     assert adding(f"beta @ {address}").err == "  ~ beta 2.0 (installed again)\n"
 
 
-def test_conda_packages_stay_and_wheels_go_beside_them(adding: Adding) -> None:
+def test_conda_packages_stay_and_wheels_are_added(adding: Adding) -> None:
     Path("environment.yml").write_text("dependencies:\n  - python\n  - gamma\n")
     adding.create.lock("made.conda-lock.yml", "-r", "environment.yml")
     assert adding.create("env", "--lock", "made.conda-lock.yml").code == 0
@@ -284,7 +284,7 @@ def test_conda_packages_stay_and_wheels_go_beside_them(adding: Adding) -> None:
     assert list(adding.create.prefix.glob("conda-meta/gamma-*.json"))
 
 
-def test_an_environment_of_envsolve_can_still_be_made_again(adding: Adding) -> None:
+def test_an_environment_of_envsolve_can_still_be_recreated(adding: Adding) -> None:
     assert adding.create.request().code == 0
     adding.index.add("gamma", [wheel("gamma", "3.0")])
     assert adding("gamma").code == 0
@@ -323,7 +323,7 @@ def test_a_project_is_locked_around_an_environment(adding: Adding) -> None:
     assert adding.create.installed() == {"torch": VENDOR, "beta": "1.0", "gamma": "3.0", "delta": "1.0"}
 
 
-def test_a_lock_around_an_environment_has_its_python_and_wheels_alone(adding: Adding) -> None:
+def test_a_lock_around_an_environment_has_only_its_python_and_wheels(adding: Adding) -> None:
     adding.has()
     for key, text in (('python = "<3"', "has Python"), ('outputs = ["conda-lock.yml"]', "is for its wheels")):
         outputs = "" if key.startswith("outputs") else 'outputs = ["requirements.txt"]'
@@ -333,7 +333,7 @@ def test_a_lock_around_an_environment_has_its_python_and_wheels_alone(adding: Ad
         assert text in done.err
 
 
-def test_options_of_the_other_kind_are_refused(adding: Adding) -> None:
+def test_options_of_the_other_mode_are_refused(adding: Adding) -> None:
     for words in (
         ("add", "alpha", "--index-url", "http://127.0.0.1/"),
         ("add", "alpha", "--prefix", "env", "--lock", "pylock.toml"),
@@ -344,7 +344,7 @@ def test_options_of_the_other_kind_are_refused(adding: Adding) -> None:
         assert done.err.startswith("error: contradictory-options\n"), done.err
 
 
-def test_a_framework_that_is_installed_under_the_name_of_its_cpu_package_stays(adding: Adding) -> None:
+def test_a_framework_installed_as_its_cpu_package_stays(adding: Adding) -> None:
     adding.has(wheel("onnxruntime", "1.99.0", tags=TAGS))
     lines = [
         "[tool.envsolve]",

@@ -1,4 +1,4 @@
-"""A definition file from the command line: its name, what stays of one that is there, and what its script installs."""
+"""A definition file from the command line: its name, what stays of an existing one, and what its script installs."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ image, pins = APPTAINER, APPTAINER.pins
 
 
 @pytest.mark.parametrize("name", ["env.def", "Singularity", "Singularity.gpu"])
-def test_the_name_of_the_file_asks_for_it(name: str, locking: Locking, tmp_path: Path) -> None:
+def test_the_file_name_selects_the_format(name: str, locking: Locking, tmp_path: Path) -> None:
     done = image(locking, output=name)
     assert (done.code, done.out) == (0, ""), done.err
     assert (tmp_path / name).read_text().startswith("# Made by envsolve ")
     assert pins(tmp_path / name) == ["alpha==2.0", "beta==2.0"]
 
 
-def test_it_is_the_lock_of_a_requirements_file(envsolve: Envsolve, world: IndexServer) -> None:
+def test_it_has_the_lock_of_a_requirements_file(envsolve: Envsolve, world: IndexServer) -> None:
     words = ("torch", "torchvision", "--driver", "535.183.01", *GPU)
     indexes = ("--index-url", world.index_url, "--pytorch-index-url", f"{world.url}/whl")
     lock, made = (envsolve(*words, *indexes, "--format", it) for it in ("requirements", "apptainer"))
@@ -38,9 +38,7 @@ def test_it_is_the_lock_of_a_requirements_file(envsolve: Envsolve, world: IndexS
     assert "envsolve.minimum-driver 525.60.13\n" in sections["labels"]
 
 
-def test_one_that_is_there_keeps_its_pins_and_is_the_same_after_the_same_command(
-    locking: Locking, tmp_path: Path
-) -> None:
+def test_an_existing_file_keeps_its_pins_and_the_command_is_repeatable(locking: Locking, tmp_path: Path) -> None:
     assert image(locking).code == 0
     before = (tmp_path / "env.def").read_bytes()
     for name, requires in (("alpha", ["beta"]), ("beta", [])):
@@ -55,7 +53,7 @@ def test_one_that_is_there_keeps_its_pins_and_is_the_same_after_the_same_command
 
 @pytest.mark.thorough
 class TestItsScript:
-    """The whole ``%post`` as the builder runs it; a venv stands for the image."""
+    """The whole ``%post`` as the builder runs it; a venv replaces the image."""
 
     @pytest.fixture
     def path(self, locking: Locking, tmp_path: Path) -> Path:
@@ -65,16 +63,16 @@ class TestItsScript:
 
     def installed(self, text: str, directory: Path) -> subprocess.CompletedProcess[str]:
         script = directory / "post.script"
-        held = directory / "held.txt"
-        script.write_text(definition(text)[1]["post"].replace("/opt/requirements.txt", str(held)))
+        requirements = directory / "held.txt"
+        script.write_text(definition(text)[1]["post"].replace("/opt/requirements.txt", str(requirements)))
         return run_in_venv(["/bin/sh", "-ex", str(script)], directory)
 
-    def test_installs_what_is_locked(self, path: Path, tmp_path: Path) -> None:
+    def test_installs_the_locked_packages(self, path: Path, tmp_path: Path) -> None:
         done = self.installed(path.read_text(), tmp_path)
         assert done.returncode == 0, done.stderr
         assert "Successfully installed alpha-2.0 beta-2.0 native-1.0" in done.stdout
 
-    def test_installs_nothing_with_another_content(self, path: Path, tmp_path: Path) -> None:
+    def test_does_not_install_altered_content(self, path: Path, tmp_path: Path) -> None:
         text = path.read_text()
         done = self.installed(with_another_hash(text), tmp_path)
         assert done.returncode != 0

@@ -1,4 +1,4 @@
-"""The same command asked again: an answer rests on what is there now, and never on what an earlier run remembered.
+"""The same command, repeated: an answer depends on what is there now, never on an earlier run.
 
 The console script itself is run, twice or more, with one cache.
 """
@@ -40,19 +40,21 @@ WITHDRAWN = "bad \x1b[31mRED\x1b]0;title\x07\nhint: mend it at once\n  http://u:
 
 
 class Console:
-    """The console script in a directory, with a home and a cache of its own."""
+    """The console script in a directory, with its own home and cache."""
 
     def __init__(self, directory: Path, server: IndexServer) -> None:
         self.directory, self.server = directory, server
         self.variables: dict[str, str] = {}
 
     def __call__(self, *words: str, cwd: str = ".") -> Result:
-        kept = {name: value for name, value in os.environ.items() if not name.startswith(("ENVSOLVE_", "PIP_", "UV_"))}
+        inherited = {
+            name: value for name, value in os.environ.items() if not name.startswith(("ENVSOLVE_", "PIP_", "UV_"))
+        }
         done = subprocess.run(
             [sys.executable, "-m", "envsolve", *words],
             cwd=self.directory / cwd,
             env={
-                **kept,
+                **inherited,
                 "PIP_CONFIG_FILE": os.devnull,
                 "HOME": str(self.directory),
                 "XDG_CACHE_HOME": str(self.directory / "cache"),
@@ -65,8 +67,8 @@ class Console:
         return Result(done.returncode, done.stdout, done.stderr)
 
     def solve(self, *words: str) -> Result:
-        asked = ("-r", "requirements.in", "--format", "requirements", "--index-url", self.server.index_url)
-        return self(*asked, "--gpu", "none", "--python", "3.12.4", "--platform", "linux-64", *words)
+        arguments = ("-r", "requirements.in", "--format", "requirements", "--index-url", self.server.index_url)
+        return self(*arguments, "--gpu", "none", "--python", "3.12.4", "--platform", "linux-64", *words)
 
     def write(self, name: str, text: str) -> Path:
         path = self.directory / name
@@ -90,14 +92,14 @@ def console(tmp_path: Path) -> Iterator[Console]:
 
 
 def settle(console: Console, *words: str) -> None:
-    """Lock until the lock is there and a second run has found up to date."""
+    """Lock until the lock exists and a second run has reported up to date."""
     for _ in range(2):
         done = console("lock", *words)
         assert done.code == 0, done.err
 
 
 def write_with_the_same_time(path: Path, old: str, new: str) -> None:
-    """Replace a text in a file by one of the same length, and give the file its old time back."""
+    """Replace a text in a file by one of the same length, and restore the file's modification time."""
     assert len(old) == len(new)
     text, stat = path.read_text(encoding="utf-8"), path.stat()
     assert old in text
@@ -105,7 +107,7 @@ def write_with_the_same_time(path: Path, old: str, new: str) -> None:
     os.utime(path, ns=(stat.st_atime_ns, stat.st_mtime_ns))
 
 
-def test_json_is_printed_each_time(console: Console) -> None:
+def test_json_is_printed_every_time(console: Console) -> None:
     console.write_project()
     settle(console)
     console.variables["ENVSOLVE_JSON"] = "1"
@@ -113,13 +115,13 @@ def test_json_is_printed_each_time(console: Console) -> None:
     assert json.loads(first.out) == json.loads(again.out)
 
 
-def test_who_asks_for_quiet_by_a_variable_gets_it_each_time(console: Console) -> None:
+def test_quiet_by_variable_applies_every_time(console: Console) -> None:
     console.write_project()
     console.variables["ENVSOLVE_QUIET"] = "1"
     assert [console("lock").err for _ in range(3)] == ["", "", ""]
 
 
-def test_a_project_in_a_project_is_asked_about_its_own_lock(console: Console) -> None:
+def test_a_nested_project_checks_its_own_lock(console: Console) -> None:
     console.write_project()
     console.write_project("b")
     console.write_project("b/b")
@@ -131,7 +133,7 @@ def test_a_project_in_a_project_is_asked_about_its_own_lock(console: Console) ->
     assert console("lock", "--check", cwd="b").code == 1
 
 
-def test_a_matrix_that_is_not_there_is_an_error_in_any_directory(console: Console) -> None:
+def test_a_missing_matrix_is_an_error_in_any_directory(console: Console) -> None:
     console.write_project()
     console.write("below/file", "")
     shutil.copytree(find_matrix(), console.directory / "m")
@@ -140,7 +142,7 @@ def test_a_matrix_that_is_not_there_is_an_error_in_any_directory(console: Consol
     assert (done.code, done.err.splitlines()[0]) == (2, "error: matrix-unreadable")
 
 
-def test_an_altered_digest_is_seen_whatever_the_time_of_the_file_says(console: Console) -> None:
+def test_an_altered_digest_is_noticed_despite_an_unchanged_modification_time(console: Console) -> None:
     console.write_project()
     settle(console)
     lock = console.directory / "pylock.toml"
@@ -149,26 +151,26 @@ def test_an_altered_digest_is_seen_whatever_the_time_of_the_file_says(console: C
     assert console("lock", "--check").code == 1
 
 
-def test_another_request_of_the_same_length_is_seen(console: Console) -> None:
+def test_another_request_of_the_same_length_is_noticed(console: Console) -> None:
     project = console.write_project()
     settle(console)
     write_with_the_same_time(project, '["alpha"]', '["gamma"]')
     assert console("lock", "--check").code == 1
 
 
-@pytest.mark.parametrize("said", ["first", "again"])
-def test_a_link_of_o_stays_one_and_its_target_is_written(console: Console, said: str) -> None:
+@pytest.mark.parametrize("when", ["first", "again"])
+def test_an_output_that_is_a_link_is_written_through(console: Console, when: str) -> None:
     (console.directory / "out").mkdir()
     link = console.directory / "lock.txt"
     link.symlink_to("out/real.txt")
-    for _ in range(1 if said == "first" else 2):
+    for _ in range(1 if when == "first" else 2):
         (console.directory / "out" / "real.txt").unlink(missing_ok=True)
         assert console.solve("-o", "lock.txt").code == 0
     assert link.is_symlink()
     assert "alpha==2.0" in link.read_text(encoding="utf-8")
 
 
-def test_a_driver_that_appears_is_seen(console: Console) -> None:
+def test_a_new_driver_is_noticed(console: Console) -> None:
     console.write("pyproject.toml", '[tool.envsolve]\nframeworks = ["pytorch"]\noutputs = ["environment.yml"]\n')
     settle(console)
     assert console("lock", "--check").code == 0
@@ -178,7 +180,7 @@ def test_a_driver_that_appears_is_seen(console: Console) -> None:
     assert console("lock", "--check").code == 1
 
 
-def test_a_changed_requirement_constraint_or_variable_is_seen(console: Console) -> None:
+def test_a_changed_requirement_constraint_or_variable_is_noticed(console: Console) -> None:
     assert "alpha==2.0" in console.solve("-o", "lock.txt").out + console.solve().out
     console.write("requirements.in", "alpha<2\n")
     assert "alpha==1.0" in console.solve().out
@@ -192,7 +194,7 @@ def test_a_changed_requirement_constraint_or_variable_is_seen(console: Console) 
     assert "alpha==1.0" in console.solve().out
 
 
-def test_pins_are_kept_as_long_as_their_lock_is_there(console: Console) -> None:
+def test_pins_are_preserved_while_their_lock_exists(console: Console) -> None:
     lock = console.write("lock.txt", "alpha==1.0\n")
     for _ in range(2):
         assert console.solve("-o", "lock.txt", "--force").code == 0
@@ -202,12 +204,12 @@ def test_pins_are_kept_as_long_as_their_lock_is_there(console: Console) -> None:
     assert "alpha==2.0" in lock.read_text(encoding="utf-8")
 
 
-def test_what_an_index_says_of_a_withdrawn_version_is_one_clean_line_each_time(console: Console) -> None:
+def test_the_reason_for_a_yanked_version_is_one_clean_line_every_time(console: Console) -> None:
     console.server.add("alpha", [wheel("alpha", "1.0", yanked=WITHDRAWN)])
     console.write("requirements.in", "alpha==1.0\n")
     console.write_project(replaced=('"alpha"', '"alpha==1.0"'))
-    told = [console.solve().err, console.solve().err, console("lock").err, console("lock", "-U").err]
-    for text in told:
+    outputs = [console.solve().err, console.solve().err, console("lock").err, console("lock", "-U").err]
+    for text in outputs:
         assert "alpha 1.0 was withdrawn (yanked): bad" in text
         assert all(line.isprintable() and line.startswith("note: ") for line in text.splitlines()), text
         assert "s3cr3t" not in text

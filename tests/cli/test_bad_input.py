@@ -13,7 +13,7 @@ from tests.conftest import Envsolve
 HOST = {"schema_version": 1, "platform": "linux-64", "driver": "580.65.06", "gpus": [{"compute_capability": "8.6"}]}
 
 
-def test_data_and_text_hint_at_the_same(envsolve: Envsolve) -> None:
+def test_text_and_json_have_the_same_hints(envsolve: Envsolve) -> None:
     result = envsolve("matrix", "show", "pytorch==9", "--json")
     (hint,) = json.loads(result.out)["error"]["hints"]
     assert f"hint: {hint['text']}\n  {hint['command']}\n" in result.err
@@ -147,7 +147,7 @@ def test_a_missing_host_file_is_named(envsolve: Envsolve) -> None:
     assert "nowhere.json" in result.err
 
 
-def test_hosts_and_gpus_do_not_mix(envsolve: Envsolve, tmp_path: Path) -> None:
+def test_hosts_and_gpus_are_exclusive(envsolve: Envsolve, tmp_path: Path) -> None:
     path = tmp_path / "host.json"
     path.write_text(json.dumps(HOST), encoding="utf-8")
     assert "contradictory-options" in envsolve("-f", "pytorch", "--host", str(path), "--gpu", "8.6").err
@@ -163,7 +163,7 @@ def test_a_peer_variable_that_cannot_be_read_is_named(
     assert name in result.err
 
 
-def test_a_variable_that_holds_a_wrong_value_is_named_and_not_its_option(
+def test_a_wrong_value_in_a_variable_names_the_variable_and_not_the_option(
     envsolve: Envsolve, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("ENVSOLVE_DRIVER", "abc")
@@ -171,7 +171,7 @@ def test_a_variable_that_holds_a_wrong_value_is_named_and_not_its_option(
     assert "Invalid value for '--driver': 'x' is not" in envsolve("-f", "pytorch", "--driver", "x").err
 
 
-def test_what_was_typed_is_reported_with_the_variables_beside_it(
+def test_an_error_about_options_names_the_variables_beside_them(
     envsolve: Envsolve, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("ENVSOLVE_GPU", "RTX 9999")
@@ -186,24 +186,22 @@ def test_what_was_typed_is_reported_with_the_variables_beside_it(
 
 
 @pytest.mark.parametrize("output", ["missing/..", "missing/file.yml"])
-def test_an_output_that_is_no_place_for_a_file_is_one_clear_error(
-    output: str, envsolve: Envsolve, tmp_path: Path
-) -> None:
+def test_an_output_that_cannot_be_a_file_is_one_clear_error(output: str, envsolve: Envsolve, tmp_path: Path) -> None:
     done = envsolve("-f", "pytorch", "--gpu", "8.6", "--driver", "610", "-o", str(tmp_path / output))
     assert (done.code, done.err.splitlines()[0]) == (2, "error: output-not-writable"), done.err
     assert envsolve("-f", "pytorch", "--gpu", "8.6", "--driver", "610", "-o", "/missing/..").code == 2
 
 
 @pytest.mark.parametrize("policy", ["widest-gpu", "newest-cuda"])
-def test_the_newest_that_fits_is_so_whatever_is_preferred(policy: str, envsolve: Envsolve) -> None:
-    asked = ("-f", "pytorch>=99", "--gpu", "8.6", "--driver", "610")
-    plain, preferring = envsolve(*asked).err, envsolve(*asked, "--prefer", policy).err
+def test_the_newest_compatible_version_is_the_same_for_all_policies(policy: str, envsolve: Envsolve) -> None:
+    request = ("-f", "pytorch>=99", "--gpu", "8.6", "--driver", "610")
+    plain, preferring = envsolve(*request).err, envsolve(*request, "--prefer", policy).err
     newest = plain.partition("hint: the newest pytorch that fits is ")[2].partition(" ")[0]
     assert newest
     assert f"hint: the newest pytorch that fits is {newest} " in preferring
 
 
-def test_an_output_that_cannot_be_written_is_named(envsolve: Envsolve, tmp_path: Path) -> None:
+def test_an_unwritable_output_is_named(envsolve: Envsolve, tmp_path: Path) -> None:
     result = envsolve("-f", "pytorch", "--gpu", "8.6", "-o", str(tmp_path / "no" / "environment.yml"))
     assert result.code == 2
     assert result.err.startswith("error: output-not-writable\n")
@@ -213,7 +211,7 @@ def test_an_output_that_cannot_be_written_is_named(envsolve: Envsolve, tmp_path:
 OURS = "# Made by envsolve 0.1.0:\nname: old\n"
 
 
-def test_a_failure_leaves_the_old_file_as_it_was(envsolve: Envsolve, tmp_path: Path) -> None:
+def test_a_failure_leaves_the_old_file_unchanged(envsolve: Envsolve, tmp_path: Path) -> None:
     path = tmp_path / "environment.yml"
     path.write_text(OURS, encoding="utf-8")
     result = envsolve("-f", "pytorch==2.15.*", "--gpu", "8.9", "--driver", "550.163.01", "-o", str(path))
@@ -222,7 +220,7 @@ def test_a_failure_leaves_the_old_file_as_it_was(envsolve: Envsolve, tmp_path: P
     assert [entry.name for entry in tmp_path.iterdir()] == ["environment.yml"]
 
 
-def test_a_link_stays_and_its_target_is_written(envsolve: Envsolve, tmp_path: Path) -> None:
+def test_an_output_that_is_a_link_is_written_through(envsolve: Envsolve, tmp_path: Path) -> None:
     target, link = tmp_path / "real.yml", tmp_path / "link.yml"
     target.write_text(OURS, encoding="utf-8")
     link.symlink_to(target)
@@ -237,13 +235,13 @@ def test_a_device_is_written_to_and_not_replaced(envsolve: Envsolve) -> None:
     assert not device.is_file()
 
 
-def test_the_platform_cannot_contradict_the_host_file(envsolve: Envsolve, tmp_path: Path) -> None:
+def test_the_platform_must_match_the_host_file(envsolve: Envsolve, tmp_path: Path) -> None:
     path = tmp_path / "host.json"
     path.write_text(json.dumps(HOST), encoding="utf-8")
     assert "contradictory-options" in envsolve("-f", "pytorch", "--host", str(path), "--platform", "win-64").err
 
 
-def test_hosts_with_and_without_gpus_do_not_mix(envsolve: Envsolve, tmp_path: Path) -> None:
+def test_hosts_with_and_without_gpus_are_exclusive(envsolve: Envsolve, tmp_path: Path) -> None:
     one, other = tmp_path / "one.json", tmp_path / "other.json"
     one.write_text(json.dumps(HOST), encoding="utf-8")
     other.write_text(json.dumps({**HOST, "gpus": [], "driver": None, "status": "no-hardware"}), encoding="utf-8")
@@ -252,7 +250,7 @@ def test_hosts_with_and_without_gpus_do_not_mix(envsolve: Envsolve, tmp_path: Pa
 
 
 @pytest.mark.parametrize("capability", ["99.9", "8.4"])
-def test_a_capability_that_no_gpu_has_is_refused_in_a_host_file_too(
+def test_an_impossible_capability_in_a_host_file_is_refused(
     capability: str, envsolve: Envsolve, tmp_path: Path
 ) -> None:
     path = tmp_path / "host.json"
@@ -262,14 +260,14 @@ def test_a_capability_that_no_gpu_has_is_refused_in_a_host_file_too(
 
 
 @pytest.mark.parametrize("value", ["5.0", "cuda"])
-def test_a_conda_override_that_stands_for_no_driver_is_refused(
+def test_a_conda_override_that_is_no_cuda_version_is_refused(
     value: str, envsolve: Envsolve, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("CONDA_OVERRIDE_CUDA", value)
     assert envsolve("-f", "pytorch", "--gpu", "8.6").code == 2
 
 
-def test_all_options_that_cannot_be_read_are_told_together(envsolve: Envsolve, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_all_invalid_options_are_reported_together(envsolve: Envsolve, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ENVSOLVE_CUDA", "cu121")
     done = envsolve("-f", "pytorch", "--driver", "new", "--platform", "linux64", "--python", "three")
     assert done.code == 2
@@ -301,7 +299,7 @@ def test_all_options_that_cannot_be_read_are_told_together(envsolve: Envsolve, m
         (["solve", "pytorch", "--gpu", "8.6"], "envsolve -f pytorch --gpu 8.6"),
     ],
 )
-def test_a_bare_word_is_a_command_and_no_package(words: list[str], hint: str, envsolve: Envsolve) -> None:
+def test_a_bare_word_is_a_command_and_not_a_package(words: list[str], hint: str, envsolve: Envsolve) -> None:
     done = envsolve(*words)
     assert (done.code, done.out) == (2, "")
     assert done.err.startswith("error: usage\n")
@@ -318,7 +316,7 @@ def test_a_word_with_a_framework_or_a_format_is_a_package(envsolve: Envsolve, mo
     ("word", "command"),
     [("solv", "envsolve solve -f jax --gpu none"), ("Lock", "envsolve lock -f jax --gpu none")],
 )
-def test_a_slip_of_a_command_is_no_package_beside_a_framework_either(
+def test_a_misspelled_command_is_not_a_package_even_with_a_framework(
     word: str, command: str, envsolve: Envsolve
 ) -> None:
     done = envsolve(word, "-f", "jax", "--gpu", "none")
@@ -331,13 +329,13 @@ def test_a_slip_of_a_command_is_no_package_beside_a_framework_either(
     assert (solved.code, f"- {word.lower()} " in solved.out.lower()) == (0, True)
 
 
-def test_the_command_of_another_tool_is_no_package_beside_a_framework(envsolve: Envsolve) -> None:
+def test_a_command_of_another_tool_is_not_a_package_even_with_a_framework(envsolve: Envsolve) -> None:
     done = envsolve("install", "-f", "jax", "--gpu", "none", "numpy")
     assert (done.code, done.out) == (2, "")
     assert "\n  envsolve add PACKAGE\n" in done.err
 
 
-def test_a_package_whose_name_only_resembles_a_command_is_one(envsolve: Envsolve) -> None:
+def test_a_package_with_a_name_like_a_command_is_a_package(envsolve: Envsolve) -> None:
     assert envsolve("locket", "-f", "jax", "--gpu", "none").code == 0
 
 
@@ -365,7 +363,7 @@ def test_an_option_of_another_command_is_explained(
     assert "did you mean" not in done.err.lower()
 
 
-def test_the_options_to_list_are_those_of_the_command(envsolve: Envsolve) -> None:
+def test_listed_options_are_those_of_the_command(envsolve: Envsolve) -> None:
     done = envsolve("doctor", "--prefix", "a", "--python", "b")
     assert done.err.endswith("hint: list all options\n  envsolve doctor --help\n")
 
@@ -382,7 +380,7 @@ def test_an_empty_lock_is_called_empty_by_every_command(
 
 
 @pytest.mark.skipif(not Path("/proc/self").is_dir(), reason="a directory that nobody can write to")
-def test_where_a_command_has_no_output_file_no_other_is_advised(envsolve: Envsolve) -> None:
+def test_commands_without_an_output_file_do_not_recommend_one(envsolve: Envsolve) -> None:
     done = envsolve("init", "-f", "jax", "--gpu", "none", "--no-lock", "--project", "/proc/self")
     assert done.err.startswith("error: output-not-writable\n")
     assert done.err.endswith("hint: check the permissions of the file and of its directory\n")

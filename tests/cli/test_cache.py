@@ -15,7 +15,7 @@ from tests.conftest import Envsolve
 
 @pytest.fixture
 def directory(tmp_path: Path) -> Path:
-    """A cache of three entries of 1000 bytes, the first of them long unused."""
+    """A cache of three entries of 1000 bytes, the first of them unused for long."""
     directory = tmp_path / "cache"
     store = Store(directory)
     for key in "abc":
@@ -25,18 +25,18 @@ def directory(tmp_path: Path) -> Path:
     return directory
 
 
-def test_the_directory_is_printed_whether_or_not_it_is_there(envsolve: Envsolve, tmp_path: Path) -> None:
+def test_the_directory_is_printed_even_if_it_does_not_exist(envsolve: Envsolve, tmp_path: Path) -> None:
     result = envsolve("cache", "dir", "--cache-dir", str(tmp_path / "absent"))
     assert (result.code, result.out, result.err) == (0, f"{tmp_path / 'absent'}\n", "")
     assert not (tmp_path / "absent").exists()
 
 
-def test_the_size_is_for_people_and_for_programs(envsolve: Envsolve, directory: Path) -> None:
+def test_the_size_is_printed_as_text_and_json(envsolve: Envsolve, directory: Path) -> None:
     result = envsolve("cache", "size", "--cache-dir", str(directory))
     assert (result.code, result.out) == (0, "3 files, 3.1 kB\n")
-    told = json.loads(envsolve("cache", "size", "--json", "--cache-dir", str(directory)).out)
+    printed = json.loads(envsolve("cache", "size", "--json", "--cache-dir", str(directory)).out)
     size = {"files": 3, "bytes": 3117, "limit": 1_000_000_000}
-    assert told == {"schema_version": 1, "directory": str(directory), **size}
+    assert printed == {"schema_version": 1, "directory": str(directory), **size}
 
 
 def test_an_empty_cache_has_no_files(envsolve: Envsolve, tmp_path: Path) -> None:
@@ -45,17 +45,17 @@ def test_an_empty_cache_has_no_files(envsolve: Envsolve, tmp_path: Path) -> None
     assert list(tmp_path.iterdir()) == []
 
 
-def test_prune_removes_what_no_one_used(envsolve: Envsolve, directory: Path) -> None:
+def test_prune_removes_unused_entries(envsolve: Envsolve, directory: Path) -> None:
     assert envsolve("cache", "prune", "--cache-dir", str(directory)).out == "removed 1 file, 1.0 kB\n"
     assert Store(directory).read("pages", "b") is not None
 
 
-def test_prune_keeps_the_bound(envsolve: Envsolve, directory: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_prune_respects_the_limit(envsolve: Envsolve, directory: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ENVSOLVE_CACHE_SIZE", "1.5kB")
     assert envsolve("cache", "prune", "--cache-dir", str(directory)).out == "removed 2 files, 2.1 kB\n"
 
 
-def test_clear_removes_what_is_kept_and_nothing_else(
+def test_clear_removes_the_cache_and_nothing_else(
     envsolve: Envsolve, directory: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (directory / "thesis.tex").write_text("mine", encoding="utf-8")
@@ -65,7 +65,7 @@ def test_clear_removes_what_is_kept_and_nothing_else(
     assert (directory / "thesis.tex").read_text(encoding="utf-8") == "mine"
 
 
-def test_a_size_that_is_none_is_refused(envsolve: Envsolve, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_invalid_size_is_refused(envsolve: Envsolve, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ENVSOLVE_CACHE_SIZE", "plenty")
     result = envsolve("cache", "prune", "--cache-dir", str(tmp_path))
     assert (result.code, result.out) == (2, "")
@@ -73,7 +73,7 @@ def test_a_size_that_is_none_is_refused(envsolve: Envsolve, tmp_path: Path, monk
 
 
 @pytest.mark.parametrize("command", ["size", "prune", "clear"])
-def test_a_cache_that_others_may_write_to_is_left_alone(envsolve: Envsolve, directory: Path, command: str) -> None:
+def test_a_cache_that_others_can_write_to_is_not_changed(envsolve: Envsolve, directory: Path, command: str) -> None:
     (directory / "kept").chmod(0o777)
     result = envsolve("cache", command, "--cache-dir", str(directory))
     assert (result.code, result.out) == (3, "")

@@ -1,4 +1,4 @@
-"""``envsolve capture`` writes a lock of what is installed, and names what no lock can hold."""
+"""``envsolve capture`` writes a lock of the installed packages, and names those that no lock can represent."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ pytestmark = [
     pytest.mark.skipif(sys.platform != "linux", reason="the packages of the tests are for Linux"),
 ]
 SNAPSHOTS = Path(__file__).parents[1] / "snapshots"
-ASKED = "dependencies:\n  - python\n  - gamma\n  - delta\n  - pip:\n    - alpha\n"
+ENVIRONMENT = "dependencies:\n  - python\n  - gamma\n  - delta\n  - pip:\n    - alpha\n"
 MACHINE = re.compile(r"glibc(?: = \"|: '| |=)[0-9.]+|, __cuda=[0-9.]+|\"__cuda=[0-9.]+\", ")
 """What differs from machine to machine: the C library, and the CUDA of a driver."""
 
 
 class Capturing:
-    """Runs ``envsolve capture`` on the environment that :class:`Creating` makes."""
+    """Runs ``envsolve capture`` on the environment that :class:`Creating` creates."""
 
     def __init__(self, create: Creating) -> None:
         self.create, self.prefix = create, create.prefix
@@ -45,35 +45,35 @@ class Capturing:
         return self.create.envsolve("capture", "--prefix", "env", *words, *where)
 
     def captured(self, *words: str) -> str:
-        """The lock, where it can be had."""
+        """The text of the lock; the command must succeed."""
         done = self(*words)
         assert done.code == 0, done.err
         return done.out
 
     def refused(self, code: str, *words: str, exit_code: int = 1) -> Result:
-        """What is said where there can be none."""
+        """The result where a capture is refused."""
         done = self(*words)
         assert (done.code, done.out) == (exit_code, ""), done.err
         assert done.err.startswith(f"error: {code}\n"), done.err
         assert_in_three_parts(done.err)
         return done
 
-    def told(self, package: str, name: str, text: str) -> None:
-        """Write a file beside the metadata of an installed package."""
+    def write_metadata(self, package: str, name: str, text: str) -> None:
+        """Write a file next to the metadata of an installed package."""
         (folder,) = self.prefix.glob(f"lib/python*/site-packages/{package}-*.dist-info")
         (folder / name).write_text(text)
 
     def add(self, name: str, version: str, *requires: str) -> None:
-        """Have the environment say that a package is installed, of which it has no file."""
+        """List a package in the environment as installed, without any of its files."""
         (site,) = self.prefix.glob("lib/python*/site-packages")
         folder = site / f"{name}-{version}.dist-info"
         folder.mkdir()
         (folder / "METADATA").write_bytes(core_metadata(name, version, requires=requires))
         (folder / "RECORD").write_text(f"{name}/__init__.py,,\n{folder.name}/METADATA,,\n")
 
-    def from_elsewhere(self, package: str, told: object) -> None:
-        """Have a package say that it was installed from another place than an index."""
-        self.told(package, "direct_url.json", json.dumps(told))
+    def from_elsewhere(self, package: str, origin: object) -> None:
+        """Record that a package was installed from a place other than an index."""
+        self.write_metadata(package, "direct_url.json", json.dumps(origin))
 
 
 @pytest.fixture
@@ -93,7 +93,7 @@ def venv(create: Creating) -> Capturing:
 @pytest.fixture
 def conda(create: Creating) -> Capturing:
     """A conda prefix with gamma and delta, and alpha and beta as wheels."""
-    Path("environment.yml").write_text(ASKED)
+    Path("environment.yml").write_text(ENVIRONMENT)
     create.lock("made.conda-lock.yml", "-r", "environment.yml")
     assert create("env", "--lock", "made.conda-lock.yml").code == 0
     return Capturing(create)
@@ -127,18 +127,18 @@ def test_pip_installs_what_was_captured_with_its_hashes(venv: Capturing) -> None
     assert {it.name for it in target.glob("*.dist-info")} == {"alpha-1.0.dist-info", "beta-2.0.dist-info"}
 
 
-def test_a_captured_lock_is_the_one_that_made_the_environment(venv: Capturing) -> None:
+def test_a_captured_lock_equals_the_one_that_created_the_environment(venv: Capturing) -> None:
     made = tomli.loads((venv.prefix / ".envsolve" / "pylock.toml").read_text())
     captured = tomli.loads(venv.captured("--format", "pylock"))
     Pylock.from_dict(captured).validate()
     for lock in (made, captured):
         for package in lock["packages"]:
-            package.pop("tool", None)  # who asked for alpha is not known any more
+            package.pop("tool", None)  # it is no longer known who required alpha
     assert captured["packages"] == made["packages"]
     assert captured["requires-python"].startswith(f">={PATCH},")
 
 
-def test_the_lock_says_that_it_was_captured(venv: Capturing) -> None:
+def test_the_lock_records_that_it_was_captured(venv: Capturing) -> None:
     text = venv.captured()
     facts = tomli.loads("\n".join(line[2:] for line in text.splitlines() if line.startswith("# ") and " = " in line))
     command = f"envsolve capture --prefix env --format requirements --index-url {venv.index.index_url}"
@@ -147,12 +147,12 @@ def test_the_lock_says_that_it_was_captured(venv: Capturing) -> None:
     assert "minimum_driver" not in facts
 
 
-def test_what_was_requested_by_name_is_the_request(venv: Capturing) -> None:
+def test_explicit_installations_become_the_request(venv: Capturing) -> None:
     next(venv.prefix.glob("lib/python*/site-packages/beta-*.dist-info/REQUESTED")).unlink()
     assert '# request = ["alpha==1.0"]\n' in venv.captured()
 
 
-def test_tools_of_the_environment_are_left_out_unless_something_requires_them(venv: Capturing) -> None:
+def test_tools_of_the_environment_are_left_out_unless_required(venv: Capturing) -> None:
     venv.index.add("setuptools", [wheel("setuptools", "80.0")])
     venv.add("pip", "26.0")
     venv.add("setuptools", "80.0")
@@ -196,9 +196,11 @@ ELSEWHERE = {
 }
 
 
-@pytest.mark.parametrize(("told", "reason"), ELSEWHERE.values(), ids=ELSEWHERE)
-def test_what_no_lock_can_hold_is_named_or_left_out(told: object, reason: str, venv: Capturing) -> None:
-    venv.from_elsewhere("beta", told)
+@pytest.mark.parametrize(("direct_url", "reason"), ELSEWHERE.values(), ids=ELSEWHERE)
+def test_packages_that_no_lock_can_represent_are_named_or_left_out(
+    direct_url: object, reason: str, venv: Capturing
+) -> None:
+    venv.from_elsewhere("beta", direct_url)
     done = venv.refused("packages-not-captured")
     assert f"cause: beta 2.0: {reason}" in done.err or reason in done.err
     assert "secret" not in done.err
@@ -208,7 +210,7 @@ def test_what_no_lock_can_hold_is_named_or_left_out(told: object, reason: str, v
     assert "left-out packages are required by alpha: install the lock with pip's --no-deps" in left.err
 
 
-def test_what_lies_outside_of_the_prefix_is_in_the_lock_and_named(
+def test_packages_outside_of_the_prefix_are_included_and_named(
     venv: Capturing, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     outside = venv.create.directory / "outside"
@@ -222,7 +224,7 @@ def test_what_lies_outside_of_the_prefix_is_in_the_lock_and_named(
     assert f"note: included from outside {venv.prefix}: gamma\n" in done.err
 
 
-def test_a_wheel_by_its_address_stays_one(venv: Capturing) -> None:
+def test_a_wheel_from_a_url_keeps_its_url(venv: Capturing) -> None:
     digest = "0" * 64
     url = "https://user:secret@example.org/beta-2.0-py3-none-any.whl"
     venv.from_elsewhere("beta", {"url": url, "archive_info": {"hashes": {"sha256": digest}}})
@@ -230,21 +232,23 @@ def test_a_wheel_by_its_address_stays_one(venv: Capturing) -> None:
     assert f"\nbeta @ https://example.org/beta-2.0-py3-none-any.whl \\\n    --hash=sha256:{digest}\n" in text
 
 
-def test_a_file_of_this_machine_that_the_index_has_too_is_that_of_the_index(venv: Capturing) -> None:
+def test_a_local_file_that_the_index_also_has_gets_the_url_of_the_index(venv: Capturing) -> None:
     digest = re.search(r"beta==2.0 \\\n    --hash=sha256:(\w+)", venv.captured())
     assert digest is not None
     venv.from_elsewhere("beta", {"url": FILE, "archive_info": {"hash": f"sha256={digest[1]}"}})
     assert f"beta==2.0 \\\n    --hash=sha256:{digest[1]}\n" in venv.captured()
 
 
-def test_another_package_of_the_same_name_and_version_is_not_taken_for_the_installed_one(venv: Capturing) -> None:
+def test_a_different_package_of_the_same_name_and_version_is_not_confused_with_the_installed_one(
+    venv: Capturing,
+) -> None:
     venv.index.withdraw("beta")
     venv.index.add("beta", [wheel("beta", "2.0", ["evil"])])
     done = venv.refused("packages-not-captured", "--no-cache")
     assert "beta 2.0: the package on the index with this name and version has different metadata" in done.err
 
 
-def test_a_version_that_is_on_no_index_is_named(venv: Capturing) -> None:
+def test_a_version_that_no_index_has_is_named(venv: Capturing) -> None:
     venv.index.withdraw("beta")
     venv.index.add("beta", [wheel("beta", "3.0")])
     done = venv.refused("packages-not-captured", "--refresh")
@@ -252,7 +256,7 @@ def test_a_version_that_is_on_no_index_is_named(venv: Capturing) -> None:
     assert "--extra-index-url" in done.err
 
 
-def test_a_build_of_pytorch_is_looked_up_in_its_own_index(venv: Capturing) -> None:
+def test_a_build_of_pytorch_is_looked_up_on_its_own_index(venv: Capturing) -> None:
     venv.add("torch", "2.14.1+cu126")
     venv.index.add("torch", [wheel("torch", "2.14.1")])
     build = wheel("torch", "2.14.1+cu126")
@@ -266,7 +270,7 @@ def test_a_build_of_pytorch_is_looked_up_in_its_own_index(venv: Capturing) -> No
     assert venv.refused("packages-not-captured", "--force").err.count("no index has this version") == 1
 
 
-def test_a_captured_lock_can_be_asked_whether_it_runs_here(venv: Capturing) -> None:
+def test_a_captured_lock_can_be_checked_for_this_machine(venv: Capturing) -> None:
     venv.add("torch", "2.8.0")
     venv.index.add("torch", [wheel("torch", "2.8.0")])
     assert venv("--force", "-o", "requirements.txt").code == 0
@@ -274,14 +278,14 @@ def test_a_captured_lock_can_be_asked_whether_it_runs_here(venv: Capturing) -> N
     assert (done.code, "runs here" in done.out) == (0, True), done.out + done.err
 
 
-def test_an_explicit_file_has_too_weak_digests_for_a_conda_lock(conda: Capturing) -> None:
+def test_an_explicit_file_lacks_strong_digests_for_a_conda_lock(conda: Capturing) -> None:
     for made, name in (("made.conda-lock.yml", "conda.lock"), ("conda.lock", "conda-lock.yml")):
         assert conda.create.envsolve("export", made, "-o", name).code == 0
     assert "error: lock-without-hashes" in conda.create("again", "--lock", "conda-lock.yml").err
 
 
 @pytest.mark.parametrize("format_name", ["explicit", "pylock"])
-def test_what_is_exported_makes_the_environment_again(format_name: str, conda: Capturing) -> None:
+def test_an_exported_environment_can_be_recreated(format_name: str, conda: Capturing) -> None:
     made = {"explicit": "made.conda-lock.yml", "pylock": "requirements.txt"}[format_name]
     if format_name == "pylock":
         assert conda("-o", made).code == 0
@@ -295,14 +299,14 @@ def test_what_is_exported_makes_the_environment_again(format_name: str, conda: C
     assert ("gamma.py" in modules) is (format_name != "pylock")
 
 
-def test_a_version_without_a_wheel_has_to_be_allowed_to_be_built(venv: Capturing) -> None:
+def test_a_version_without_a_wheel_needs_permission_to_be_built(venv: Capturing) -> None:
     venv.index.withdraw("beta")
     venv.index.add("beta", [sdist("beta", "2.0"), wheel("beta", "2.0", tags="cp27-none-win_amd64")])
     venv.refused("packages-not-captured", "--no-cache")
     assert pins_in(venv.captured("--no-cache", "--allow-builds")) == {"alpha": "1.0", "beta": "2.0"}
 
 
-def test_only_the_files_that_suit_are_in_the_lock(venv: Capturing) -> None:
+def test_only_compatible_files_are_in_the_lock(venv: Capturing) -> None:
     suits, other = wheel("beta", "2.0"), wheel("beta", "2.0", tags="cp27-none-win_amd64")
     venv.index.withdraw("beta")
     venv.index.add("beta", [other, suits])
@@ -311,7 +315,7 @@ def test_only_the_files_that_suit_are_in_the_lock(venv: Capturing) -> None:
     assert f"sha256:{other.sha256}" not in text
 
 
-def test_offline_takes_what_the_cache_has(venv: Capturing) -> None:
+def test_offline_uses_the_cache(venv: Capturing) -> None:
     text = venv.captured()
     venv.index.fault("*", status=503)
     assert venv.captured("--offline") == text
@@ -320,7 +324,7 @@ def test_offline_takes_what_the_cache_has(venv: Capturing) -> None:
     assert done.err.startswith("error: not-cached\n")
 
 
-def test_an_environment_with_errors_is_captured_by_force_alone(venv: Capturing) -> None:
+def test_an_environment_with_errors_is_captured_only_with_force(venv: Capturing) -> None:
     venv.add("torch", "2.8.0")  # without a file of it
     venv.index.add("torch", [wheel("torch", "2.8.0")])
     done = venv.refused("environment-unsound")
@@ -330,7 +334,7 @@ def test_an_environment_with_errors_is_captured_by_force_alone(venv: Capturing) 
     assert forced.err.startswith("note: the environment has errors")
 
 
-def test_validate_runs_the_environment_first(venv: Capturing) -> None:
+def test_validate_checks_the_environment_first(venv: Capturing) -> None:
     done = venv("--validate")
     assert (done.code, pins_in(done.out)) == (0, {"alpha": "1.0", "beta": "2.0"})
 
@@ -340,12 +344,12 @@ def test_a_venv_holds_no_conda_packages(name: str, venv: Capturing) -> None:
     venv.refused("nothing-to-capture", "--format", name, exit_code=2)
 
 
-def test_an_environment_that_is_none_is_refused(create: Creating) -> None:
+def test_a_directory_that_is_no_environment_is_refused(create: Creating) -> None:
     Path("env").mkdir()
     Capturing(create).refused("python-not-found", exit_code=2)
 
 
-def test_a_conda_prefix_becomes_the_lock_that_made_it(conda: Capturing) -> None:
+def test_a_conda_prefix_becomes_the_lock_that_created_it(conda: Capturing) -> None:
     text = conda.captured()
     made = Path("made.conda-lock.yml").read_text()
     assert entries(text) == entries(made)
@@ -356,7 +360,7 @@ def test_a_conda_prefix_becomes_the_lock_that_made_it(conda: Capturing) -> None:
     assert len([line for line in rendered.splitlines() if line.startswith("http")]) == 4
 
 
-def test_what_was_captured_of_a_conda_prefix_makes_it_again(conda: Capturing) -> None:
+def test_a_captured_conda_prefix_can_be_recreated(conda: Capturing) -> None:
     for name in ("conda-lock.yml", "conda-linux-64.lock"):
         assert conda("-o", name).code == 0
         done = conda.create(f"again-{name}", "--lock", name)
@@ -367,7 +371,7 @@ def test_what_was_captured_of_a_conda_prefix_makes_it_again(conda: Capturing) ->
         )
 
 
-def test_of_a_conda_prefix_the_wheels_alone_are_requirements(conda: Capturing) -> None:
+def test_a_conda_prefix_exports_only_its_wheels_as_requirements(conda: Capturing) -> None:
     done = conda("--format", "requirements")
     assert (done.code, pins_in(done.out)) == (0, {"alpha": "1.0", "beta": "2.0"})
     assert "only the wheels are captured" in done.err
@@ -383,7 +387,7 @@ def test_of_a_conda_prefix_the_wheels_alone_are_requirements(conda: Capturing) -
     ],
     ids=["local", "no address", "no digest", "unsound"],
 )
-def test_a_conda_package_of_no_channel_is_named(change: dict[str, object], reason: str, conda: Capturing) -> None:
+def test_a_conda_package_without_a_channel_is_named(change: dict[str, object], reason: str, conda: Capturing) -> None:
     (path,) = (conda.prefix / "conda-meta").glob("gamma-*.json")
     path.write_text(json.dumps(json.loads(path.read_text()) | change))
     done = conda.refused("packages-not-captured", "--force")
@@ -404,8 +408,8 @@ def test_tokens_of_channels_are_left_out(conda: Capturing) -> None:
     assert "user:" not in text
 
 
-def test_the_whole_of_what_is_captured(conda: Capturing) -> None:
-    """Byte for byte but for what is of this machine: its Python, its kernel and its C library."""
+def test_the_complete_captured_lock(conda: Capturing) -> None:
+    """Byte for byte except for the facts of this machine: its Python, its kernel and its C library."""
     for format_name, name in (("conda-lock", "capture.conda-lock.yml"), ("requirements", "capture.requirements.txt")):
         text = conda.captured("--format", format_name).replace(__version__, "VERSION").replace(PATCH, "PYTHON")
         text = MACHINE.sub(_without_machine, text.replace(conda.index.url, "http://127.0.0.1"))
@@ -426,11 +430,11 @@ def test_minor_versions_are_those_of_the_environment(venv: Capturing) -> None:
 
 
 def entries(text: str) -> list[str]:
-    """The packages of a conda-lock.yml, each with all that is said of it."""
+    """The packages of a conda-lock.yml, each with all its fields."""
     return sorted(text.partition("\npackage:\n")[2].split("\n- "))
 
 
-def test_constraints_keep_the_build_of_a_vendor_that_no_index_has(venv: Capturing) -> None:
+def test_constraints_keep_vendor_builds_that_no_index_has(venv: Capturing) -> None:
     venv.add("torch", "2.8.0a0+5228986c39.nv25.6")
     venv.index.add("torch", [wheel("torch", "2.9.0")])
     venv.index.add("needs-torch", [wheel("needs_torch", "1.0", ["torch>=2", "beta"]), wheel("needs_torch", "0.9")])

@@ -1,4 +1,4 @@
-"""The first channel that has a framework is the one it comes from, in an environment file as in a lock."""
+"""The first channel that has a framework provides it, in an environment file and in a lock."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _OWN = ["pytorch", "nvidia", "conda-forge"]
         (["-c", "pytorch", "--source", "conda-forge"], ["pytorch", "conda-forge"], "cuda129*"),
     ],
 )
-def test_the_first_channel_that_has_it_gives_the_build(
+def test_the_first_channel_with_the_build_provides_it(
     words: list[str], channels: list[str], build: str, envsolve: Envsolve
 ) -> None:
     done = envsolve("-f", "pytorch", *_RTX_3090, *words)
@@ -40,21 +40,19 @@ def test_the_first_channel_that_has_it_gives_the_build(
         ["-f", "pytorch>=2.6", *_RTX_3090],
     ],
 )
-def test_what_the_first_channel_lacks_is_a_wheel_and_not_the_build_behind_it(
-    words: list[str], envsolve: Envsolve
-) -> None:
+def test_a_package_that_the_first_channel_lacks_is_a_wheel(words: list[str], envsolve: Envsolve) -> None:
     done = envsolve(*words, "-c", "pytorch")
     *_, pip = yaml.safe_load(done.out)["dependencies"]
     assert [it.startswith("torch==") for it in pip["pip"]] == [True]
 
 
-def test_where_the_first_channel_has_nothing_for_a_platform_the_next_one_counts(envsolve: Envsolve) -> None:
+def test_if_the_first_channel_has_nothing_for_a_platform_the_next_one_counts(envsolve: Envsolve) -> None:
     done = envsolve(
         "-f", "pytorch", "--gpu", "9.0", "--driver", "580.65.06", "--platform", "linux-aarch64", "-c", "pytorch"
     )
     assert any(str(it).startswith("pytorch=") for it in yaml.safe_load(done.out)["dependencies"]), done.out
 
 
-def test_a_question_is_answered_about_the_same_build(envsolve: Envsolve) -> None:
+def test_why_and_why_not_agree_with_the_channel_order(envsolve: Envsolve) -> None:
     done = envsolve("-f", "pytorch", *_RTX_3090, "-c", "pytorch", "--why", "pytorch")
     assert (done.code, "2.5.1" in done.out) == (0, True)

@@ -1,4 +1,4 @@
-"""Words in, words out: where data goes, what is quiet, and what start-up loads."""
+"""The command line: where data goes, which messages appear, and what start-up imports."""
 
 from __future__ import annotations
 
@@ -25,17 +25,17 @@ def test_data_goes_to_stdout_and_notes_to_stderr(envsolve: Envsolve) -> None:
     assert envsolve("-q", "-f", "pytorch", "--gpu", "6.1", "--driver", "580.65.06").err == ""
 
 
-def test_verbose_says_where_facts_come_from(envsolve: Envsolve) -> None:
+def test_verbose_shows_sources_of_facts(envsolve: Envsolve) -> None:
     result = envsolve("-v", "-f", "pytorch", "--gpu", "8.6", "--driver", "580.65.06")
     assert "conda-forge/pytorch-cpu-feedstock" in result.err
 
 
-def test_solve_is_meant_where_no_command_is_named(envsolve: Envsolve) -> None:
+def test_solve_is_the_default_command(envsolve: Envsolve) -> None:
     words = ("-f", "jax", "--gpu", "8.6", "--driver", "580.65.06")
     assert envsolve(*words).out == envsolve("solve", *words).out
 
 
-def test_output_is_written_and_its_name_says_the_format(envsolve: Envsolve, tmp_path: Path) -> None:
+def test_output_is_written_in_the_format_of_its_name(envsolve: Envsolve, tmp_path: Path) -> None:
     path = tmp_path / "answer.json"
     result = envsolve("-f", "jax", "--gpu", "8.6", "--driver", "580.65.06", "-o", str(path))
     assert (result.code, result.out) == (0, "")
@@ -44,7 +44,7 @@ def test_output_is_written_and_its_name_says_the_format(envsolve: Envsolve, tmp_
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("words", "message"),
     [
         (("-o", "x.txt", "--format", "json"), "x.txt gets the format json, although its name says requirements"),
         (
@@ -56,17 +56,15 @@ def test_output_is_written_and_its_name_says_the_format(envsolve: Envsolve, tmp_
         (("-o", "-"), ""),
     ],
 )
-def test_a_name_that_says_another_format_or_none_is_noted(
-    words: tuple[str, ...], said: str, envsolve: Envsolve, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def test_a_misleading_file_name_is_noted(
+    words: tuple[str, ...], message: str, envsolve: Envsolve, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
     done = envsolve("-f", "onnxruntime", "--gpu", "none", "--source", "pypi", *words)
-    assert done.err == (f"note: {said}\n" if said else "")
+    assert done.err == (f"note: {message}\n" if message else "")
 
 
-def test_a_dash_is_standard_output_and_no_file(
-    envsolve: Envsolve, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_dash_means_standard_output(envsolve: Envsolve, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     words = ("-f", "jax", "--gpu", "8.6", "--driver", "580.65.06")
     result = envsolve(*words, "-o", "-")
@@ -101,7 +99,7 @@ def test_frameworks_have_aliases(alias: str, envsolve: Envsolve) -> None:
         ({"ENVSOLVE_FRAMEWORK": "pytorch", "ENVSOLVE_GPU": "RTX 3090;GTX 1080 Ti"}, [], {"gpus": "--gpu"}, 12),
     ],
 )
-def test_variables_of_peers_and_our_own_are_honoured_and_named(
+def test_variables_of_other_tools_and_our_own_are_honoured_and_named(
     variables: dict[str, str],
     arguments: list[str],
     origin: dict[str, str],
@@ -111,8 +109,8 @@ def test_variables_of_peers_and_our_own_are_honoured_and_named(
 ) -> None:
     for name, value in variables.items():
         monkeypatch.setenv(name, value)
-    asked = [] if "ENVSOLVE_FRAMEWORK" in variables else ["-f", "pytorch"]
-    result = envsolve(*asked, *arguments, "--format", "json")
+    framework = [] if "ENVSOLVE_FRAMEWORK" in variables else ["-f", "pytorch"]
+    result = envsolve(*framework, *arguments, "--format", "json")
     answer = json.loads(result.out)
     assert answer["cuda"].startswith(f"{cuda}.")
     assert answer["host"]["origin"].items() >= origin.items()
@@ -124,7 +122,7 @@ def test_an_empty_conda_override_means_no_cuda(envsolve: Envsolve, monkeypatch: 
     assert json.loads(result.out)["cuda"] is None
 
 
-def test_matrix_show_tells_the_contract(envsolve: Envsolve) -> None:
+def test_matrix_show_prints_the_contract(envsolve: Envsolve) -> None:
     releases = json.loads(envsolve("matrix", "show", "tensorflow==2.10.*", "--json").out)["releases"]
     windows = next(row for row in releases if row["platform"] == "win-64" and row["cuda"] is not None)
     assert windows["cuda"] == "11.2"
@@ -137,7 +135,7 @@ def test_matrix_show_tells_the_contract(envsolve: Envsolve) -> None:
 
 
 def child(*arguments: str, **options: object) -> subprocess.CompletedProcess[str]:
-    """Envsolve in a process of its own."""
+    """Envsolve in its own process."""
     command = [sys.executable, "-m", "envsolve", *arguments]
     return subprocess.run(command, capture_output=True, text=True, check=False, timeout=60, **options)  # type: ignore[call-overload, no-any-return]
 
@@ -153,7 +151,7 @@ def child(*arguments: str, **options: object) -> subprocess.CompletedProcess[str
         ["export", "tests/snapshots/pylock.python-lock-plain.toml", "--format", "requirements"],
     ],
 )
-def test_start_up_loads_nothing_heavy(arguments: list[str]) -> None:
+def test_startup_imports_nothing_heavy(arguments: list[str]) -> None:
     script = (
         "import sys\nfrom envsolve.cli import main\n"
         "try:\n    main(sys.argv[1:])\nexcept SystemExit:\n    print(*sys.modules, file=sys.stderr)\n"
@@ -166,7 +164,7 @@ def test_start_up_loads_nothing_heavy(arguments: list[str]) -> None:
     assert "envsolve.matrix.laws" not in loaded
 
 
-def test_a_closed_pipe_is_no_failure() -> None:
+def test_a_closed_pipe_is_not_an_error() -> None:
     command = f"{sys.executable} -m envsolve matrix show pytorch | head -1"
     done = subprocess.run(["bash", "-o", "pipefail", "-c", command], capture_output=True, text=True, check=False)
     assert "Traceback" not in done.stderr
@@ -176,7 +174,7 @@ def test_a_closed_pipe_is_no_failure() -> None:
 @pytest.mark.parametrize("arguments", ["-f pytorch --gpu 8.6", "--help", "detect --json", "matrix show jax"])
 @pytest.mark.parametrize("redirection", [">&-", "> /dev/full"])
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
-def test_an_answer_that_cannot_be_printed_is_a_failure_of_the_outside_world(redirection: str, arguments: str) -> None:
+def test_an_unprintable_answer_is_an_outside_error(redirection: str, arguments: str) -> None:
     command = f"{sys.executable} -m envsolve {arguments} {redirection}"
     done = subprocess.run(["bash", "-c", command], capture_output=True, text=True, check=False, timeout=60)
     assert done.returncode == 3
@@ -184,13 +182,13 @@ def test_an_answer_that_cannot_be_printed_is_a_failure_of_the_outside_world(redi
     assert "Traceback" not in done.stderr
 
 
-def test_the_same_framework_twice_must_meet_both_ranges(envsolve: Envsolve) -> None:
+def test_a_framework_named_twice_must_match_both_ranges(envsolve: Envsolve) -> None:
     result = envsolve("-f", "pytorch>=2.7", "-f", "torch<2.9", "--gpu", "8.6", "--format", "json")
     (framework,) = json.loads(result.out)["frameworks"]
     assert framework["version"].startswith("2.8")
 
 
-def test_credentials_in_addresses_are_left_out(envsolve: Envsolve) -> None:
+def test_credentials_in_urls_are_left_out(envsolve: Envsolve) -> None:
     result = envsolve("-f", "pytorch", "--gpu", "8.6", "-c", "https://user:secret@conda.example.org/conda-forge")
     assert "https://conda.example.org/conda-forge" in yaml.safe_load(result.out)["channels"]
     assert "secret" not in result.out + result.err
@@ -203,31 +201,31 @@ def test_any_channel_name_is_a_string_in_the_file(channel: str, envsolve: Envsol
     assert yaml.safe_load(result.out)["channels"][0] == channel
 
 
-def test_python_may_be_asked_for_down_to_the_patch(envsolve: Envsolve) -> None:
+def test_python_may_be_requested_with_its_patch(envsolve: Envsolve) -> None:
     result = envsolve("-f", "pytorch", "--gpu", "8.6", "--python", ">=3.11.5,<3.12")
     assert yaml.safe_load(result.out)["dependencies"][0] == "python=3.11.*,<3.12,>=3.11.5"
 
 
 @pytest.mark.parametrize(("choice", "coloured"), [("always", True), ("never", False)])
-def test_errors_and_notes_follow_the_colour_option(choice: str, coloured: bool, envsolve: Envsolve) -> None:
+def test_errors_and_notes_respect_the_colour_option(choice: str, coloured: bool, envsolve: Envsolve) -> None:
     for arguments in (["-f", "nothing"], ["-f", "pytorch", "--gpu", "6.1", "--driver", "580.65.06"]):
         assert ("\x1b[" in envsolve("--color", choice, *arguments).err) is coloured
     envsolve("--color", "auto", "-f", "nothing")
 
 
-def test_envsolve_alone_prints_its_help(envsolve: Envsolve) -> None:
+def test_envsolve_without_arguments_prints_its_help(envsolve: Envsolve) -> None:
     result = envsolve()
     assert (result.code, result.err) == (0, "")
     assert result.out.startswith("Usage: envsolve")
 
 
-def test_a_framework_in_the_environment_is_a_request(envsolve: Envsolve, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_framework_in_a_variable_is_a_request(envsolve: Envsolve, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ENVSOLVE_FRAMEWORK", "jax")
     monkeypatch.setenv("ENVSOLVE_GPU", "none")
     assert yaml.safe_load(envsolve().out)["name"] == "jax-cpu"
 
 
-def test_a_way_out_for_a_host_file_holds_without_the_file(envsolve: Envsolve, tmp_path: Path) -> None:
+def test_a_suggestion_for_a_host_file_works_without_it(envsolve: Envsolve, tmp_path: Path) -> None:
     path = tmp_path / "host.json"
     old = {"schema_version": 1, "platform": "linux-64", "driver": "535.129.03", "glibc": "2.12"}
     path.write_text(json.dumps(old | {"gpus": [{"compute_capability": "8.6"}]}), encoding="utf-8")
@@ -239,7 +237,7 @@ def test_a_way_out_for_a_host_file_holds_without_the_file(envsolve: Envsolve, tm
     assert refused["code"] == "glibc-too-old"
 
 
-def test_a_way_out_with_fewer_gpus_keeps_the_driver_of_the_host_file(envsolve: Envsolve, tmp_path: Path) -> None:
+def test_a_suggestion_with_fewer_gpus_keeps_the_driver_of_the_host_file(envsolve: Envsolve, tmp_path: Path) -> None:
     path = tmp_path / "host.json"
     gpus = [{"compute_capability": "6.1"}, {"compute_capability": "12.0"}]
     host = {"schema_version": 1, "platform": "linux-64", "driver": "580.65.06", "gpus": gpus}
@@ -250,15 +248,15 @@ def test_a_way_out_with_fewer_gpus_keeps_the_driver_of_the_host_file(envsolve: E
     assert drivers == ["580.65.06", "580.65.06"]
 
 
-def test_help_and_version_answer() -> None:
+def test_help_and_version_are_printed() -> None:
     assert "--framework" in child("solve", "--help").stdout
     version = child("--version").stdout
     assert re.fullmatch(r"envsolve, version \S+, with the compatibility matrix of \d{4}-\d\d-\d\d\n", version)
 
 
-def test_a_no_says_how_much_the_matrix_knew(envsolve: Envsolve) -> None:
+def test_a_refusal_notes_the_date_of_the_matrix(envsolve: Envsolve) -> None:
     request = ["-f", "pytorch==2.15.*", "--gpu", "8.6", "--driver", "550.54.14"]
-    said = envsolve(*request)
-    assert re.search(r"^note: based on the compatibility matrix of \d{4}-\d\d-\d\d$", said.err, re.MULTILINE)
+    refused = envsolve(*request)
+    assert re.search(r"^note: based on the compatibility matrix of \d{4}-\d\d-\d\d$", refused.err, re.MULTILINE)
     error = json.loads(envsolve(*request, "--format", "json").out)["error"]
     assert re.fullmatch(r"\d{4}-\d\d-\d\d", error["matrix_date"])

@@ -1,4 +1,4 @@
-"""What Tab offers: the words that commands, options and the matrix know, through click and in a real bash."""
+"""What Tab completes: words of commands, options and the matrix, through click and in a real bash."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ needs_bash = pytest.mark.skipif(BASH is None or sys.platform == "win32", reason=
 
 
 def items(line: str) -> list[CompletionItem[str]]:
-    """What the last word of a line may become; a line that ends with a space ends with an empty word."""
+    """The completions of the last word of a line; a line that ends with a space ends with an empty word."""
     *before, last = shlex.split(line + "''" if line.endswith(" ") else line)
     return ShellComplete(cli, {}, "envsolve", "_ENVSOLVE_COMPLETE").get_completions(before[1:], last)
 
@@ -43,7 +43,7 @@ def values(line: str) -> list[str]:
     return [item.value for item in items(line)]
 
 
-def test_a_line_begins_with_a_command(envsolve: Envsolve) -> None:
+def test_a_line_starts_with_a_command(envsolve: Envsolve) -> None:
     shown = values("envsolve ")
     assert {"solve", "create", "matrix", "completion"} <= set(shown)
     assert shown == cli.list_commands(click.Context(cli))
@@ -51,7 +51,7 @@ def test_a_line_begins_with_a_command(envsolve: Envsolve) -> None:
     assert all(item.help for item in items("envsolve "))
 
 
-def test_a_line_without_a_command_has_the_options_of_solve() -> None:
+def test_a_line_without_a_command_completes_options_of_solve() -> None:
     assert values("envsolve --fr") == values("envsolve solve --fr") == ["--framework"]
     assert values("envsolve --vers") == ["--version"]
     assert values("envsolve -q --fr") == ["--framework"]
@@ -84,7 +84,7 @@ def test_a_line_without_a_command_has_the_options_of_solve() -> None:
         ("envsolve nothing-known --and ", []),
     ],
 )
-def test_values_are_those_that_are_known(line: str, expected: list[str]) -> None:
+def test_values_are_those_that_exist(line: str, expected: list[str]) -> None:
     found = values(line)
     assert found == expected if line != "envsolve --cuda 11." else set(expected) <= set(found)
 
@@ -101,11 +101,11 @@ def test_values_are_those_that_are_known(line: str, expected: list[str]) -> None
         ("explain --gpu no", []),
     ],
 )
-def test_a_gpu_may_be_written_as_people_write_it(line: str, expected: list[str]) -> None:
+def test_a_gpu_may_be_written_informally(line: str, expected: list[str]) -> None:
     assert values(f"envsolve {line}'" if "'" in line else f"envsolve {line}") == expected
 
 
-def test_a_shortened_name_stands_for_the_same_gpu(matrix: Matrix) -> None:
+def test_a_shortened_name_means_the_same_gpu(matrix: Matrix) -> None:
     gpus = matrix.gpus
     for row in gpu_rows(matrix.document("gpus")):
         name = str(row["name"])
@@ -115,14 +115,14 @@ def test_a_shortened_name_stands_for_the_same_gpu(matrix: Matrix) -> None:
 
 
 def capability(gpus: GpuNames, name: str) -> object:
-    """What a name stands for, or why it stands for nothing."""
+    """The meaning of a name, or the reason why it has none."""
     try:
         return gpus.find(name).capabilities
     except UsageError as error:
         return error.code
 
 
-def test_a_matrix_that_the_line_names_is_the_one_that_is_queried(tmp_path: Path) -> None:
+def test_a_matrix_on_the_line_is_the_one_that_is_read(tmp_path: Path) -> None:
     (tmp_path / "onlyone.toml").write_text("", "utf-8")
     assert values(f"envsolve --matrix {tmp_path} -f ") == ["onlyone"]
 
@@ -141,7 +141,7 @@ def test_a_matrix_that_the_line_names_is_the_one_that_is_queried(tmp_path: Path)
         ("envsolve explain ", "file"),
     ],
 )
-def test_files_and_directories_are_left_to_the_shell(line: str, kind: str) -> None:
+def test_files_and_directories_are_completed_by_the_shell(line: str, kind: str) -> None:
     assert [item.type for item in items(line)] == [kind]
 
 
@@ -178,7 +178,7 @@ FREE = {
 """Versions, addresses, numbers, days, commands and requirements: which no list has."""
 
 
-def test_each_parameter_with_a_value_is_completed_or_known_to_be_free() -> None:
+def test_every_parameter_with_a_value_is_completed_or_free() -> None:
     unknown = [
         (command.name, it.name)
         for command in all_commands(cli)
@@ -205,7 +205,7 @@ def all_commands(group: click.Group) -> Iterator[click.Command]:
 
 
 @pytest.mark.parametrize("words", ["", "--fr", "--gpu RTX", "matrix show py"])
-def test_completing_loads_nothing_heavy(words: str) -> None:
+def test_completion_imports_nothing_heavy(words: str) -> None:
     script = (
         "import sys\nfrom envsolve.cli import main\n"
         "try:\n    main([])\nexcept SystemExit:\n    print(*sys.modules, file=sys.stderr)\n"
@@ -227,7 +227,7 @@ def test_the_script_goes_to_stdout(shell: str, envsolve: Envsolve) -> None:
     assert f"_ENVSOLVE_COMPLETE={shell}_complete" in result.out
 
 
-def test_a_shell_that_is_not_known_is_a_mistake(envsolve: Envsolve) -> None:
+def test_an_unknown_shell_is_an_error(envsolve: Envsolve) -> None:
     result = envsolve("completion", "tcsh")
     assert (result.code, result.out) == (2, "")
     assert "'bash', 'zsh', 'fish'" in result.err
@@ -262,17 +262,17 @@ def environment(programs: Path) -> dict[str, str]:
         ("envsolve create here --host ho", "envsolve create here --host host.json "),
     ],
 )
-def test_tab_in_a_bash_that_someone_types_to(typed: str, becomes: str, programs: Path, tmp_path: Path) -> None:
+def test_tab_completion_works_in_an_interactive_bash(typed: str, becomes: str, programs: Path, tmp_path: Path) -> None:
     (tmp_path / "host.json").touch()
     assert line_after_tab(typed, environment(programs), tmp_path) == becomes
 
 
 def line_after_tab(typed: str, environ: dict[str, str], directory: Path) -> str:
-    """The line as bash has it after Tab; a key that the test binds writes it into a file."""
-    told, setup = directory / "line", directory / "setup"
+    """The line as bash has it after Tab; a key bound by the test writes it into a file."""
+    completed, setup = directory / "line", directory / "setup"
     lines = (
         'eval "$(envsolve completion bash)"',
-        f"tell() {{ printf '%s|' \"$READLINE_LINE\" > {shlex.quote(str(told))}; }}",
+        f"tell() {{ printf '%s|' \"$READLINE_LINE\" > {shlex.quote(str(completed))}; }}",
         "bind -x '\"\\C-g\": tell'",
         "PS1=ready",
     )
@@ -287,16 +287,16 @@ def line_after_tab(typed: str, environ: dict[str, str], directory: Path) -> str:
     try:
         read_until(terminal, lambda text: "ready" in text)
         os.write(terminal, f"{typed}\t\x07".encode())
-        read_until(terminal, lambda _: told.exists() and told.read_text("utf-8").endswith("|"))
+        read_until(terminal, lambda _: completed.exists() and completed.read_text("utf-8").endswith("|"))
     finally:
         os.close(terminal)
         shell.kill()
         shell.wait()
-    return told.read_text("utf-8").removesuffix("|")
+    return completed.read_text("utf-8").removesuffix("|")
 
 
 def read_until(terminal: int, is_there: Callable[[str], bool]) -> None:
-    """Read what the shell prints until something is there."""
+    """Read the output of the shell until a condition holds."""
     seen, end = "", time.monotonic() + 30
     while not is_there(seen):
         assert time.monotonic() < end, seen

@@ -1,4 +1,4 @@
-"""What conda itself says of the files, where one is installed: it solves or parses them, and downloads nothing."""
+"""What conda itself does with the files, if it is installed: it solves or parses them, and downloads nothing."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _WORDS = ("-f", "tensorflow", "--gpu", "8.6", "--driver", "550.163.01", "--platf
 
 @pytest.fixture
 def settings(channel_server: ChannelServer, tmp_path: Path) -> dict[str, str]:
-    """Variables that send conda to the recorded channels, for the machine that the files are for.
+    """Variables that point conda to the recorded channels, for the machine that the files are for.
 
     The classic solver would add pip to any environment with Python.
     """
@@ -54,9 +54,9 @@ def test_conda_solves_an_exact_environment_to_the_same_packages(
     file = tmp_path / "environment.yml"
     assert envsolve(*_WORDS, "--exact", "-o", str(file), "--no-cache").code == 0
     found = _conda(settings, "env", "create", "--dry-run", "--json", "--name", "one", "--file", str(file))
-    asked = {line.strip(" -").split()[0] for line in file.read_text().splitlines() if line.startswith("  - ")}
+    requested = {line.strip(" -").split()[0] for line in file.read_text().splitlines() if line.startswith("  - ")}
     names = {f"{it['name']}={it['version']}={it['build_string']}" for it in found["actions"]["LINK"]}
-    assert names == asked - {"conda-forge"}
+    assert names == requested - {"conda-forge"}
 
 
 def test_conda_parses_an_explicit_file(

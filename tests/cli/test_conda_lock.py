@@ -1,4 +1,4 @@
-"""Conda locks from the command line, on recorded channels that a server on the loopback interface shows."""
+"""Conda locks from the command line, on recorded channels that a server on the loopback interface provides."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def files_in(text: str) -> list[str]:
 
 @pytest.fixture(scope="module")
 def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """One cache for all that ask the recorded channels and find nothing wrong with them."""
+    """One cache for all tests that query the recorded channels without faults."""
     return tmp_path_factory.mktemp("cache")
 
 
@@ -46,7 +46,7 @@ def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
         for case in _CASES
     ],
 )
-def test_each_request_gets_its_packages_or_the_reason_why_not(
+def test_each_request_gets_its_packages_or_a_reason(
     case: dict[str, Any], envsolve: Envsolve, mirrored: Path, cache: Path
 ) -> None:
     done = envsolve(*case["words"], "--format", "explicit", "--cache-dir", str(cache))
@@ -62,7 +62,9 @@ def test_each_request_gets_its_packages_or_the_reason_why_not(
     assert case.get("note", "") in done.err
 
 
-def test_one_conda_lock_file_holds_all_platforms(envsolve: Envsolve, mirrored: Path, cache: Path) -> None:
+def test_other_formats_are_for_one_platform_or_write_one_file_each(
+    envsolve: Envsolve, mirrored: Path, cache: Path
+) -> None:
     words = ("-f", "pytorch", "--gpu", "8.6", "--platform", "linux-64", "--platform", "win-64")
     done = envsolve(*words, "--format", "conda-lock", "--cache-dir", str(cache))
     assert done.code == 0, done.err
@@ -92,7 +94,7 @@ def test_other_formats_are_for_one_platform_or_a_file_for_each(
     assert texts[0] != texts[1]
 
 
-def test_a_manifest_for_pixi_asks_no_channel(envsolve: Envsolve) -> None:
+def test_a_pixi_manifest_queries_no_channel(envsolve: Envsolve) -> None:
     done = envsolve(
         "-f", "pytorch", "--gpu", "8.6", "--platform", "linux-64", "--platform", "win-64", "--format", "pixi"
     )
@@ -102,7 +104,7 @@ def test_a_manifest_for_pixi_asks_no_channel(envsolve: Envsolve) -> None:
     assert document["dependencies"]["pytorch"] == {"version": "==2.13.0", "build": "cuda130*"}
 
 
-def test_the_lock_says_what_was_assumed_of_the_machine(envsolve: Envsolve, mirrored: Path, cache: Path) -> None:
+def test_the_lock_records_assumptions_about_the_machine(envsolve: Envsolve, mirrored: Path, cache: Path) -> None:
     words = ("-f", "pytorch", "--gpu", "GTX 1080 Ti", "--driver", "580.65.06", "--format", "conda-lock")
     done = envsolve(*words, "--cache-dir", str(cache))
     facts = yaml.safe_load(done.out)["metadata"]["custom_metadata"]
@@ -112,9 +114,9 @@ def test_the_lock_says_what_was_assumed_of_the_machine(envsolve: Envsolve, mirro
     assert "__cuda_arch=6.1" in facts["envsolve.linux-64.virtual_packages"]
 
 
-@pytest.mark.parametrize("asked", [(), ("-r", "environment.yml")], ids=["by its option", "by a file"])
-def test_who_names_the_channel_of_pytorch_first_gets_its_build_wherever_it_is(
-    asked: tuple[str, ...],
+@pytest.mark.parametrize("options", [(), ("-r", "environment.yml")], ids=["by its option", "by a file"])
+def test_the_build_of_pytorchs_own_channel_is_preferred_when_that_channel_is_first(
+    options: tuple[str, ...],
     own_channel_server: ChannelServer,
     mirror: Mirror,
     envsolve: Envsolve,
@@ -131,7 +133,7 @@ def test_who_names_the_channel_of_pytorch_first_gets_its_build_wherever_it_is(
     channel = own_channel_server.url_of("of/ours/pytorch")
     monkeypatch.chdir(tmp_path)
     Path("environment.yml").write_text(f"channels: [{channel}, nvidia]\ndependencies: [python, pytorch=2.5]\n")
-    words = asked or ("-f", "pytorch", "-c", channel)
+    words = options or ("-f", "pytorch", "-c", channel)
     done = envsolve(*words, "--gpu", "8.6", "--format", "explicit", "--no-cache")
     assert done.code == 0, done.err
     assert f"{channel}/linux-64/pytorch-2.5.1-py3.12_cuda12.4_cudnn9.1.0_0.conda" in done.out
@@ -140,14 +142,14 @@ def test_who_names_the_channel_of_pytorch_first_gets_its_build_wherever_it_is(
 
 @pytest.fixture(scope="module")
 def index() -> Iterator[IndexServer]:
-    """A package that requires torchvision, and a wheel of that."""
+    """A package that requires torchvision, and a wheel of torchvision."""
     with IndexServer(recorded=False) as server:
         server.add("seeing", [wheel("seeing", "1.0", ["torchvision>=0.9"])])
         server.add("torchvision", [wheel("torchvision", "0.27.0", tags="cp312-abi3-manylinux_2_28_x86_64")])
         yield server
 
 
-def test_what_wheels_require_of_the_family_of_pytorch_is_condas_where_pytorch_is(
+def test_requirements_of_wheels_on_the_pytorch_family_are_met_by_conda_if_pytorch_is(
     index: IndexServer, envsolve: Envsolve, mirrored: Path, cache: Path
 ) -> None:
     words = ("-f", "pytorch", "--gpu", "8.6", "--index-url", index.index_url, "--format", "explicit")
@@ -159,7 +161,7 @@ def test_what_wheels_require_of_the_family_of_pytorch_is_condas_where_pytorch_is
     assert [line.split()[2] for line in done.out.splitlines() if line.startswith("# pip ")] == ["seeing"]
 
 
-def test_a_wheel_of_the_family_of_pytorch_that_a_file_asks_for_is_refused_beside_condas(
+def test_a_wheel_of_the_pytorch_family_is_refused_beside_conda_packages(
     index: IndexServer, envsolve: Envsolve, mirrored: Path, cache: Path, tmp_path: Path
 ) -> None:
     file = tmp_path / "environment.yml"
@@ -170,7 +172,7 @@ def test_a_wheel_of_the_family_of_pytorch_that_a_file_asks_for_is_refused_beside
     assert "hint: install torchvision with conda" in done.err
 
 
-def test_a_channel_that_no_one_named_is_not_asked(
+def test_an_unnamed_channel_is_not_queried(
     own_channel_server: ChannelServer, mirror: Mirror, envsolve: Envsolve
 ) -> None:
     mirror(own_channel_server)
@@ -181,7 +183,7 @@ def test_a_channel_that_no_one_named_is_not_asked(
 
 
 @pytest.mark.parametrize("build", ["_cp313t", "_cp313"])
-def test_a_build_of_python_that_is_named_is_taken_even_if_it_has_no_lock(
+def test_an_explicit_build_of_python_is_used_even_without_a_lock(
     build: str, envsolve: Envsolve, mirrored: Path, cache: Path, tmp_path: Path
 ) -> None:
     file = tmp_path / "environment.yml"
@@ -192,7 +194,7 @@ def test_a_build_of_python_that_is_named_is_taken_even_if_it_has_no_lock(
 
 
 @pytest.mark.parametrize("from_file", [True, False])
-def test_a_way_out_is_a_command_where_no_file_says_otherwise(
+def test_a_suggestion_is_a_command_unless_a_file_decides(
     from_file: bool, envsolve: Envsolve, mirrored: Path, cache: Path, tmp_path: Path
 ) -> None:
     file = tmp_path / "environment.yml"
@@ -204,7 +206,7 @@ def test_a_way_out_is_a_command_where_no_file_says_otherwise(
     assert ("  envsolve " in done.err) is not from_file
 
 
-def test_a_digest_that_only_the_file_needs_is_not_missed_in_json(
+def test_a_digest_that_only_the_file_needs_is_not_required_for_json(
     own_channel_server: ChannelServer, mirror: Mirror, envsolve: Envsolve
 ) -> None:
     mirror(own_channel_server)
@@ -216,7 +218,7 @@ def test_a_digest_that_only_the_file_needs_is_not_missed_in_json(
 
 
 class Private:
-    """A channel that shows itself to who has the token or the password, with one package that nothing else has."""
+    """A channel that needs a token or a password, with one package that no other channel has."""
 
     TOKEN = "tk-4711-secret"  # noqa: S105  # of a channel that lives as long as its test
     PASSWORD = "hunter2"  # noqa: S105  # as above
@@ -237,7 +239,7 @@ def private(own_channel_server: ChannelServer, mirror: Mirror) -> Private:
 
 
 @pytest.mark.parametrize("arguments", [("--format", "conda-lock"), ("--format", "explicit"), ("--exact",)])
-def test_a_token_opens_a_private_channel_and_stands_nowhere(
+def test_a_token_opens_a_private_channel_and_is_stored_nowhere(
     arguments: tuple[str, ...], private: Private, envsolve: Envsolve, tmp_path: Path
 ) -> None:
     private.server.require_token(Private.TOKEN, under="/own/private/")
@@ -250,21 +252,21 @@ def test_a_token_opens_a_private_channel_and_stands_nowhere(
     assert "are not written" in done.err
 
 
-def test_what_is_kept_of_a_private_channel_is_for_its_user_alone(
+def test_the_cache_of_a_private_channel_is_readable_only_by_its_user(
     private: Private, envsolve: Envsolve, tmp_path: Path
 ) -> None:
     private.server.require_token(Private.TOKEN, under="/own/private/")
     channel = private.server.url_of("own/private", token=Private.TOKEN)
     words = ("alpha", "--gpu", "none", "-c", channel, "--format", "explicit", "--cache-dir", str(tmp_path))
     assert envsolve(*words).code == 0
-    kept = [path for path in tmp_path.rglob("conda-channels/**/*") if path.is_file()]
-    assert kept
-    assert [path for path in kept if path.stat().st_mode & 0o077] == []
+    stored = [path for path in tmp_path.rglob("conda-channels/**/*") if path.is_file()]
+    assert stored
+    assert [path for path in stored if path.stat().st_mode & 0o077] == []
 
 
 @pytest.mark.parametrize("sharded", [False, True])
 @pytest.mark.parametrize("opener", ["token", "login", "both"])
-def test_what_opens_a_channel_is_not_stored_with_it(
+def test_credentials_of_a_channel_are_not_stored(
     opener: str, sharded: bool, private: Private, envsolve: Envsolve, tmp_path: Path
 ) -> None:
     server = private.server
@@ -282,14 +284,14 @@ def test_what_opens_a_channel_is_not_stored_with_it(
     assert done.code == 0, done.err
     assert f"{server.url_of('own/closed')}/linux-64/beta-1.0-0." in done.out
     assert envsolve(*words, "--offline").out == done.out
-    kept = [path.read_bytes() for path in cache.rglob("conda-channels/**/*") if path.is_file()]
-    assert kept
+    stored = [path.read_bytes() for path in cache.rglob("conda-channels/**/*") if path.is_file()]
+    assert stored
     secrets = (Private.TOKEN, Private.PASSWORD, "annuser")
-    assert [it for it in secrets if any(it.encode() in content for content in kept)] == []
+    assert [it for it in secrets if any(it.encode() in content for content in stored)] == []
     assert [it for it in secrets if it in done.out + done.err] == []
 
 
-def test_the_login_of_a_channel_is_used_beside_those_that_rattler_knows(
+def test_credentials_for_a_channel_are_added_to_those_of_rattler(
     private: Private, envsolve: Envsolve, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     private.server.require_token(Private.TOKEN, under="/own/private/")
@@ -309,14 +311,14 @@ def test_the_login_of_a_channel_is_used_beside_those_that_rattler_knows(
     assert json.loads(known.read_text()) == {"127.0.0.1": {"CondaToken": Private.TOKEN}}
 
 
-def test_settings_of_rattler_that_are_broken_are_named(mirrored: Path, envsolve: Envsolve) -> None:
+def test_broken_settings_of_rattler_are_named(mirrored: Path, envsolve: Envsolve) -> None:
     mirrored.write_text("[mirrors]\n[")
     done = envsolve("numpy", "--gpu", "none", "--format", "explicit", "--no-cache")
     assert done.code == 2
     assert f"cause: {mirrored}: " in done.err
 
 
-def test_a_working_directory_that_was_removed_is_not_needed(
+def test_a_removed_working_directory_does_not_matter(
     envsolve: Envsolve, mirrored: Path, cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     gone = tmp_path / "gone"
@@ -327,7 +329,7 @@ def test_a_working_directory_that_was_removed_is_not_needed(
     assert done.code == 0, done.err
 
 
-def test_a_password_in_a_channel_of_an_environment_file_stands_nowhere(
+def test_a_password_in_a_channel_of_an_environment_file_is_stored_nowhere(
     private: Private, envsolve: Envsolve, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     private.server.require("me", Private.PASSWORD, under="/own/private/")
@@ -342,7 +344,7 @@ def test_a_password_in_a_channel_of_an_environment_file_stands_nowhere(
 
 
 @pytest.mark.parametrize(("token", "code"), [(None, "channel-refused"), ("tk-of-somebody-else", "channel-refused")])
-def test_without_the_right_token_it_is_reported_how_to_log_in(
+def test_a_missing_token_gets_a_hint_how_to_log_in(
     token: str | None, code: str, private: Private, envsolve: Envsolve
 ) -> None:
     private.server.require_token(Private.TOKEN, under="/own/private/")
@@ -371,7 +373,7 @@ _FAULTS: dict[str, tuple[dict[str, Any], str]] = {
         for it in _FAULTS
     ],
 )
-def test_a_channel_in_trouble_is_one_error_and_nothing_is_written(
+def test_a_failing_channel_is_one_error_and_nothing_is_written(
     fault: str,
     own_channel_server: ChannelServer,
     mirror: Mirror,
@@ -392,7 +394,7 @@ def test_a_channel_in_trouble_is_one_error_and_nothing_is_written(
     assert not output.exists()
 
 
-def test_a_server_that_is_gone_is_one_error(
+def test_an_unreachable_server_is_one_error(
     own_channel_server: ChannelServer, mirror: Mirror, envsolve: Envsolve, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     mirror(own_channel_server)
@@ -403,7 +405,7 @@ def test_a_server_that_is_gone_is_one_error(
     assert done.err.startswith("error: channel-unreachable\n"), done.err
 
 
-def test_offline_the_cache_gives_the_same_lock_and_without_one_it_says_what_is_missing(
+def test_offline_uses_the_cache_or_names_what_is_missing(
     own_channel_server: ChannelServer, mirror: Mirror, envsolve: Envsolve, tmp_path: Path
 ) -> None:
     mirror(own_channel_server)
@@ -412,12 +414,12 @@ def test_offline_the_cache_gives_the_same_lock_and_without_one_it_says_what_is_m
     assert before.code == 3
     assert before.err.startswith("error: offline\n")
     online = envsolve(*words)
-    asked = len(own_channel_server.requests)
+    requests = len(own_channel_server.requests)
     offline = envsolve(*words, "--offline")
     assert (offline.code, offline.out) == (0, online.out)
-    assert len(own_channel_server.requests) == asked
+    assert len(own_channel_server.requests) == requests
     assert envsolve(*words, "--refresh").out == online.out
-    assert len(own_channel_server.requests) > asked
+    assert len(own_channel_server.requests) > requests
 
 
 def test_sharded_repodata_gives_the_same_lock(
@@ -434,13 +436,11 @@ def test_sharded_repodata_gives_the_same_lock(
     assert (sharded.code, sharded.out) == (0, plain.out)
 
 
-def test_the_cache_is_counted_and_cleared_with_that_of_package_indexes(
-    envsolve: Envsolve, mirrored: Path, tmp_path: Path
-) -> None:
+def test_the_cache_commands_include_the_channels(envsolve: Envsolve, mirrored: Path, tmp_path: Path) -> None:
     place = ("--cache-dir", str(tmp_path / "cache"))
     assert envsolve("-f", "tensorflow", "--gpu", "8.6", "--format", "explicit", *place).code == 0
-    kept = json.loads(envsolve("cache", "size", "--json", *place).out)
-    assert kept["bytes"] > 100_000
+    size = json.loads(envsolve("cache", "size", "--json", *place).out)
+    assert size["bytes"] > 100_000
     assert envsolve("cache", "clear", *place).code == 0
     assert json.loads(envsolve("cache", "size", "--json", *place).out)["files"] == 0
 
@@ -448,9 +448,20 @@ def test_the_cache_is_counted_and_cleared_with_that_of_package_indexes(
 def test_a_framework_for_another_machine_or_python_is_left_out(
     envsolve: Envsolve, mirrored: Path, cache: Path, tmp_path: Path
 ) -> None:
-    asked = tmp_path / "asked.in"
-    asked.write_text("torch; sys_platform == 'win32'\ntensorflow; python_version < '3.11'\ntqdm\n")
-    words = ("-r", str(asked), "--gpu", "8.6", "--python", "3.12", "--platform", "linux-64", "--format", "explicit")
+    requirements = tmp_path / "requirements.in"
+    requirements.write_text("torch; sys_platform == 'win32'\ntensorflow; python_version < '3.11'\ntqdm\n")
+    words = (
+        "-r",
+        str(requirements),
+        "--gpu",
+        "8.6",
+        "--python",
+        "3.12",
+        "--platform",
+        "linux-64",
+        "--format",
+        "explicit",
+    )
     done = envsolve(*words, "--cache-dir", str(cache))
     assert done.code == 0, done.err
     names = [file.rpartition("-")[0].rpartition("-")[0] for file in files_in(done.out)]
@@ -461,12 +472,12 @@ def test_a_framework_for_another_machine_or_python_is_left_out(
     )
 
 
-def test_the_build_of_conda_cannot_have_the_hashes_of_a_wheel(
+def test_hashes_of_a_wheel_cannot_apply_to_a_conda_build(
     envsolve: Envsolve, mirrored: Path, cache: Path, tmp_path: Path
 ) -> None:
-    asked = tmp_path / "asked.in"
-    asked.write_text("tensorflow==2.19.1 --hash=sha256:00\n")
-    words = ("-r", str(asked), "--gpu", "8.6", "--source", "conda-forge", "--format", "explicit")
+    requirements = tmp_path / "requirements.in"
+    requirements.write_text("tensorflow==2.19.1 --hash=sha256:00\n")
+    words = ("-r", str(requirements), "--gpu", "8.6", "--source", "conda-forge", "--format", "explicit")
     done = envsolve(*words, "--cache-dir", str(cache))
     assert (done.code, done.out) == (1, "")
     assert done.err.startswith(

@@ -1,4 +1,4 @@
-"""A conda lock that is there already stays as it is, as far as it fits: -o keeps, -U and -P let go."""
+"""An existing conda lock is preserved as far as it fits: -o keeps its pins, -U and -P ignore them."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def locking(request: pytest.FixtureRequest, envsolve: Envsolve, mirrored: Path, cache: Path, tmp_path: Path) -> Locking:
-    """Makes or renews a lock for TensorFlow and a driver, and tells the versions and builds in it."""
+    """Writes or updates a lock for TensorFlow and a driver, and returns its versions and builds."""
     name = str(getattr(request, "param", "conda-linux-64.lock"))
     path = tmp_path / name
 
@@ -38,9 +38,9 @@ def locking(request: pytest.FixtureRequest, envsolve: Envsolve, mirrored: Path, 
         common = ("-f", "tensorflow", "--gpu", "8.6", "--driver", driver, "--cache-dir", str(cache))
         done = envsolve(*common, *_FORMATS[name], "-o", str(path), *words)
         assert done.code == 0, done.err
-        held = lock_at(path, Platform.LINUX_64)
-        assert held is not None
-        return {it.name: f"{it.version} {it.build}" for it in held.conda}
+        found = lock_at(path, Platform.LINUX_64)
+        assert found is not None
+        return {it.name: f"{it.version} {it.build}" for it in found.conda}
 
     return lock
 
@@ -50,7 +50,7 @@ def locking(request: pytest.FixtureRequest, envsolve: Envsolve, mirrored: Path, 
     ["conda-lock.yml", *(pytest.param(it, marks=pytest.mark.thorough) for it in _FORMATS if it != "conda-lock.yml")],
     indirect=True,
 )
-def test_a_newer_driver_changes_nothing_until_it_is_requested(locking: Locking) -> None:
+def test_a_newer_driver_changes_nothing_until_requested(locking: Locking) -> None:
     before = locking(OLD)
     assert before["tensorflow"].startswith("2.14.0 cuda118")
     assert locking(NEW) == before
@@ -58,30 +58,30 @@ def test_a_newer_driver_changes_nothing_until_it_is_requested(locking: Locking) 
     assert upgraded["tensorflow"].startswith("2.19.1 cuda128")
 
 
-def test_an_older_driver_changes_what_must_change(locking: Locking) -> None:
+def test_an_older_driver_changes_only_what_must_change(locking: Locking) -> None:
     before = locking(NEW)
     after = locking(OLD)
     assert before["tensorflow"].startswith("2.19.1 cuda128")
     assert after["tensorflow"].startswith("2.14.0 cuda118")
-    kept = {name for name, held in before.items() if after.get(name) == held}
-    assert {"absl-py", "astunparse", "certifi", "six"} <= kept
+    unchanged = {name for name, version in before.items() if after.get(name) == version}
+    assert {"absl-py", "astunparse", "certifi", "six"} <= unchanged
 
 
-def test_what_is_named_is_let_go_and_the_rest_stays(locking: Locking) -> None:
+def test_upgraded_packages_change_and_the_rest_stays(locking: Locking) -> None:
     locking(OLD)
     after = locking(NEW, "-P", "tensorflow")
     assert after["tensorflow"].startswith("2.19.1 cuda128")
     assert locking(OLD, "-P", "absl-py")["tensorflow"].startswith("2.14.0 cuda118")
 
 
-def test_a_further_package_leaves_the_others_where_they_are(locking: Locking) -> None:
+def test_another_package_does_not_change_the_others(locking: Locking) -> None:
     before = locking(OLD)
     after = locking(NEW, "tqdm")
     assert "tqdm" in after
     assert {name: after.get(name) for name in before} == before
 
 
-def test_a_lock_that_cannot_be_read_is_an_error_and_stays(
+def test_an_unreadable_lock_is_an_error_and_is_not_overwritten(
     envsolve: Envsolve, mirrored: Path, cache: Path, tmp_path: Path
 ) -> None:
     path = tmp_path / "conda-lock.yml"
@@ -92,7 +92,7 @@ def test_a_lock_that_cannot_be_read_is_an_error_and_stays(
     assert done.err.startswith("error: held-unreadable\n")
 
 
-def test_platforms_that_a_new_lock_leaves_out_are_reported(
+def test_platforms_missing_from_a_new_lock_are_reported(
     envsolve: Envsolve, mirrored: Path, cache: Path, tmp_path: Path
 ) -> None:
     words = ("-f", "pytorch", "--gpu", "none", "--cache-dir", str(cache), "-o", str(tmp_path / "conda-lock.yml"))
@@ -103,7 +103,7 @@ def test_platforms_that_a_new_lock_leaves_out_are_reported(
     assert "no longer has win-64" in one.err
 
 
-def test_a_name_with_the_platform_gives_a_lock_for_each(
+def test_a_platform_in_the_name_gives_one_lock_per_platform(
     envsolve: Envsolve, mirrored: Path, cache: Path, tmp_path: Path
 ) -> None:
     words = ("-f", "pytorch", "--gpu", "none", "--platform", "linux-64", "--platform", "win-64")
@@ -114,19 +114,30 @@ def test_a_name_with_the_platform_gives_a_lock_for_each(
         assert f"  platforms:\n  - {platform}\n  sources" in text
 
 
-def test_a_lock_is_no_file_of_requirements(envsolve: Envsolve, mirrored: Path, tmp_path: Path) -> None:
+def test_a_lock_is_not_a_requirements_file(envsolve: Envsolve, mirrored: Path, tmp_path: Path) -> None:
     lock = Path(__file__).parents[1] / "snapshots" / "tensorflow.conda-lock.yml"
     done = envsolve("-r", str(lock), "--gpu", "none", "--format", "explicit")
     assert (done.code, done.out) == (2, "")
     assert "is a lock, and -r reads requirements" in done.err
 
 
-def test_a_way_out_is_the_newest_that_fits_whatever_a_lock_holds(
+def test_a_suggested_version_is_the_newest_that_fits_despite_an_existing_lock(
     locking: Locking, envsolve: Envsolve, cache: Path, tmp_path: Path
 ) -> None:
     locking(OLD)
-    asked = ("-f", "tensorflow>=99", "--gpu", "8.6", "--driver", NEW, "--cache-dir", str(cache), "--format", "explicit")
-    beside = envsolve(*asked, "-o", str(tmp_path / "conda-linux-64.lock"))
-    alone = envsolve(*asked, "-o", str(tmp_path / "other.lock"))
+    arguments = (
+        "-f",
+        "tensorflow>=99",
+        "--gpu",
+        "8.6",
+        "--driver",
+        NEW,
+        "--cache-dir",
+        str(cache),
+        "--format",
+        "explicit",
+    )
+    beside = envsolve(*arguments, "-o", str(tmp_path / "conda-linux-64.lock"))
+    alone = envsolve(*arguments, "-o", str(tmp_path / "other.lock"))
     assert (beside.code, beside.err) == (1, alone.err)
     assert "hint: the newest tensorflow that fits is " in beside.err

@@ -1,4 +1,4 @@
-"""Conda builds that are newer than the matrix: their records say what they need, and the GPUs are inferred."""
+"""Conda builds that are newer than the matrix: their records give their requirements, and the GPUs are inferred."""
 
 from __future__ import annotations
 
@@ -35,11 +35,11 @@ def channel(own_channel_server: ChannelServer, mirror: Mirror, monkeypatch: pyte
 
 
 def lock(envsolve: Envsolve, channel: str, *words: str) -> Result:
-    nowhere = ("--index-url", "http://127.0.0.1:9/simple/", "--pytorch-index-url", "http://127.0.0.1:9/whl")
-    return envsolve("-f", *words, *GPU, "-c", channel, *nowhere, "--no-cache")
+    unreachable = ("--index-url", "http://127.0.0.1:9/simple/", "--pytorch-index-url", "http://127.0.0.1:9/whl")
+    return envsolve("-f", *words, *GPU, "-c", channel, *unreachable, "--no-cache")
 
 
-def test_a_build_that_the_matrix_does_not_know_is_locked_with_inferred_gpus(envsolve: Envsolve, channel: str) -> None:
+def test_a_build_unknown_to_the_matrix_is_locked_with_inferred_gpus(envsolve: Envsolve, channel: str) -> None:
     done = lock(envsolve, channel, "pytorch==2.16", "--format", "conda-lock", "--source", "conda-forge")
     assert done.code == 0, done.err
     assert f"{channel}/linux-64/pytorch-2.16.0-cuda129_mkl_py312_h01234567_300.conda" in done.out
@@ -50,7 +50,7 @@ def test_a_build_that_the_matrix_does_not_know_is_locked_with_inferred_gpus(envs
     ) in done.err
 
 
-def test_what_the_build_before_has_no_code_for_stays_a_no(
+def test_gpus_without_code_in_the_previous_build_stay_unsupported(
     envsolve: Envsolve, channel: str, own_channel_server: ChannelServer
 ) -> None:
     own_channel_server.channel("newer").add(torch("cuda130_mkl", "cuda-version >=13.0,<14", "cudnn >=9.12,<10.0a0"))
@@ -61,20 +61,20 @@ def test_what_the_build_before_has_no_code_for_stays_a_no(
     assert "pytorch 2.16.0 (conda-forge, cuda130) has no code for compute capability 6.1" in done.err
 
 
-def test_a_stack_asks_the_channels_where_no_index_has_the_release(envsolve: Envsolve, channel: str) -> None:
+def test_a_stack_queries_the_channels_if_no_index_has_the_release(envsolve: Envsolve, channel: str) -> None:
     done = lock(envsolve, channel, "pytorch==2.16")
     assert done.code == 0, done.err
     assert "  - pytorch=2.16.0=cuda129*" in done.out
     assert "To prove them in the environment:\n  envsolve validate\n" in done.err
 
 
-def test_a_release_that_no_channel_has_either_is_a_no(envsolve: Envsolve, channel: str) -> None:
+def test_a_release_that_no_channel_has_either_is_refused(envsolve: Envsolve, channel: str) -> None:
     done = lock(envsolve, channel, "pytorch==2.17", "--format", "explicit", "--source", "conda-forge")
     assert done.code == 1
     assert done.err.startswith("error: no-such-release\n")
 
 
-def test_a_build_for_a_cuda_that_is_not_known_is_a_no_with_the_reason(
+def test_a_build_for_an_unknown_cuda_is_refused_with_the_reason(
     envsolve: Envsolve, channel: str, own_channel_server: ChannelServer
 ) -> None:
     own_channel_server.channel("newer").add(torch("cuda139_mkl", "cuda-version >=13.9,<14"))

@@ -1,4 +1,4 @@
-"""What ``envsolve create`` cannot do it says before it does anything, in three parts."""
+"""Requests that ``envsolve create`` cannot fulfil are refused before any work, in three parts."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ REFUSED = {
 
 
 @pytest.mark.parametrize(("words", "code", "exit_code"), REFUSED.values(), ids=REFUSED)
-def test_what_cannot_be_done_is_reported_before_anything_is_done(
+def test_impossible_requests_are_refused_before_any_work(
     words: tuple[str, ...], code: str, exit_code: int, create: Creating
 ) -> None:
     pip = "  - pip:\n    - alpha==1.0"
@@ -96,14 +96,14 @@ def test_what_cannot_be_done_is_reported_before_anything_is_done(
     create.refused(code, *words, exit_code=exit_code)
 
 
-def test_a_variable_that_names_another_format_is_about_other_commands(
+def test_a_variable_for_another_format_applies_to_other_commands(
     create: Creating, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("ENVSOLVE_FORMAT", "json")
     assert create.request().code == 0
 
 
-def test_a_terminal_sees_what_is_done_and_then_nothing_of_it(create: Creating) -> None:
+def test_progress_on_a_terminal_is_cleared_at_the_end(create: Creating) -> None:
     pty = pytest.importorskip("pty", reason="there are no pseudo-terminals here")
     create.lock("pylock.toml", "alpha", "--python", MINOR)
     ours, theirs = pty.openpty()
@@ -123,25 +123,25 @@ def test_a_terminal_sees_what_is_done_and_then_nothing_of_it(create: Creating) -
 
 
 @pytest.mark.skipif(not Path("/dev/fd").is_dir(), reason="pipes have no names here")
-def test_a_lock_that_can_be_read_only_once_is_one_clear_error(create: Creating) -> None:
+def test_a_lock_that_can_only_be_read_once_is_one_clear_error(create: Creating) -> None:
     reads, writes = os.pipe()
     os.write(writes, Path(create.lock("pylock.toml", "alpha", "--python", MINOR)).read_bytes())
     os.close(writes)
-    said = create.refused("lock-unreadable", "env", "--lock", f"/dev/fd/{reads}", exit_code=2)
+    refused = create.refused("lock-unreadable", "env", "--lock", f"/dev/fd/{reads}", exit_code=2)
     os.close(reads)
-    assert "it is a pipe or a device, not a file" in said.err
+    assert "it is a pipe or a device, not a file" in refused.err
 
 
-def test_the_locks_of_a_project_are_named_where_nothing_is_requested(
+def test_without_a_request_the_locks_of_the_project_are_named(
     envsolve: Envsolve, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "src").mkdir()
     monkeypatch.chdir(tmp_path / "src")
 
     def hinted() -> list[str]:
-        said = envsolve("create", ".venv").err
-        assert said.startswith("error: no-framework\n")
-        return [line.strip() for line in said.splitlines() if line.startswith("  envsolve ")]
+        errors = envsolve("create", ".venv").err
+        assert errors.startswith("error: no-framework\n")
+        return [line.strip() for line in errors.splitlines() if line.startswith("  envsolve ")]
 
     framework = "envsolve create .venv --framework pytorch"
     assert hinted() == [framework]

@@ -1,4 +1,4 @@
-"""``envsolve create`` makes a conda prefix from a request or a lock, with wheels beside it, and no conda takes part."""
+"""``envsolve create`` creates a conda prefix from a request or a lock, with wheels, and without conda."""
 
 from __future__ import annotations
 
@@ -21,19 +21,19 @@ pytestmark = [
     pytest.mark.thorough,  # each makes whole environments
     pytest.mark.skipif(sys.platform != "linux", reason="the packages of the tests are for Linux"),
 ]
-ASKED = "dependencies:\n  - python\n  - gamma\n  - delta\n  - pip:\n    - alpha\n"
+ENVIRONMENT = "dependencies:\n  - python\n  - gamma\n  - delta\n  - pip:\n    - alpha\n"
 CONDA_FORGE = "https://conda.anaconda.org/conda-forge"
 
 
 @pytest.fixture
 def create(envsolve: Envsolve, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Creating]:
     with creating_in(envsolve, tmp_path, monkeypatch) as creating:
-        Path("environment.yml").write_text(ASKED)
+        Path("environment.yml").write_text(ENVIRONMENT)
         yield creating
 
 
 def assert_whole(create: Creating) -> None:
-    """Packages of conda, for Python and not, and wheels; each runs in the environment and knows where it is."""
+    """Packages of conda, for Python and not, and wheels; each runs in the environment and knows its path."""
     assert create.installed() == {"alpha": "1.0", "beta": "2.0"}
     assert create.python("import gamma; print(gamma.NAME)") == "gamma"
     assert create.python("import sys; print(sys.prefix)") == str(create.prefix)
@@ -42,7 +42,7 @@ def assert_whole(create: Creating) -> None:
     assert names == {"python", "pip", "gamma", "delta"}
 
 
-def test_a_request_makes_a_prefix(create: Creating) -> None:
+def test_a_request_creates_a_prefix(create: Creating) -> None:
     done = create("env", "-r", "environment.yml", "--gpu", "none", "--index-url", create.index.index_url)
     assert done.code == 0, done.err
     assert done.out == f"{create.prefix}\n"
@@ -64,9 +64,7 @@ def test_a_request_makes_a_prefix(create: Creating) -> None:
     [("conda-lock.yml", ()), ("conda-linux-64.lock", ()), ("exact.yml", ("--exact",))],
     ids=["conda-lock", "explicit", "exact environment"],
 )
-def test_every_lock_that_envsolve_writes_makes_the_same_prefix(
-    name: str, words: tuple[str, ...], create: Creating
-) -> None:
+def test_every_lock_format_creates_the_same_prefix(name: str, words: tuple[str, ...], create: Creating) -> None:
     create.lock(name, "-r", "environment.yml", *words)
     done = create("env", "--lock", name)
     assert done.code == 0, done.err
@@ -76,8 +74,8 @@ def test_every_lock_that_envsolve_writes_makes_the_same_prefix(
 
 @pytest.mark.parametrize("name", ["conda-lock.yml", "pylock.toml"])
 def test_an_archive_of_it_works_at_the_same_path(name: str, create: Creating) -> None:
-    asked = ("-r", "environment.yml") if name == "conda-lock.yml" else ("alpha", *WHEELS)
-    create.lock(name, *asked)
+    arguments = ("-r", "environment.yml") if name == "conda-lock.yml" else ("alpha", *WHEELS)
+    create.lock(name, *arguments)
     assert create("env", "--lock", name).code == 0
     subprocess.run(["tar", "-cf", "env.tar", "env"], check=True)
     shutil.rmtree("env")
@@ -88,27 +86,27 @@ def test_an_archive_of_it_works_at_the_same_path(name: str, create: Creating) ->
     assert [it["status"] for it in json.loads(done.out)["probes"] if it["name"] == "imports"] == ["pass"], done.out
 
 
-def test_a_lock_of_pixi_makes_it_too(create: Creating) -> None:
+def test_a_pixi_lock_also_creates_it(create: Creating) -> None:
     create.lock("conda-lock.yml", "-r", "environment.yml")
     import yaml
 
     packages = yaml.safe_load(Path("conda-lock.yml").read_text())["package"]
     kinds = {"conda": "conda", "pip": "pypi"}
     named = [{kinds[it["manager"]]: it["url"]} for it in packages]
-    told = [
+    entries = [
         {kinds[it["manager"]]: it["url"], "sha256": it["hash"]["sha256"]}
         | ({"name": it["name"], "version": it["version"]} if it["manager"] == "pip" else {})
         for it in packages
     ]
     default = {"channels": [{"url": f"{CONDA_FORGE}/"}], "packages": {"linux-64": named}}
-    document = {"version": 6, "environments": {"default": default}, "packages": told}
+    document = {"version": 6, "environments": {"default": default}, "packages": entries}
     Path("pixi.lock").write_text(yaml.safe_dump(document))
     done = create("env", "--lock", "pixi.lock")
     assert done.code == 0, done.err
     assert_whole(create)
 
 
-def test_what_packages_say_of_themselves_is_in_the_records_that_conda_reads(create: Creating) -> None:
+def test_metadata_of_packages_is_in_the_records_that_conda_reads(create: Creating) -> None:
     create.lock("conda.lock", "-r", "environment.yml", "--format", "explicit")
     assert create("env", "--lock", "conda.lock").code == 0
     record = json.loads((create.prefix / "conda-meta" / "gamma-1.0-0.json").read_text())
@@ -119,27 +117,27 @@ def test_what_packages_say_of_themselves_is_in_the_records_that_conda_reads(crea
 
 
 @pytest.mark.parametrize("name", ["conda-lock.yml", "conda-linux-64.lock"], ids=["by its sha256", "by its md5"])
-def test_a_package_that_was_altered_is_refused(name: str, create: Creating) -> None:
+def test_an_altered_package_is_refused(name: str, create: Creating) -> None:
     create.lock(name, "-r", "environment.yml")
     evil = package("delta", "1.0", {"bin/delta": b"rm -rf ~"}, ["python"])
     create.channel.fault("*/delta-1.0-0.conda", alter=lambda _: evil.content)
-    said = create.refused("checksum-mismatch", "env", "--lock", name, exit_code=3)
-    assert "delta-1.0-0.conda does not match the checksum in the lock" in said.err
+    refused = create.refused("checksum-mismatch", "env", "--lock", name, exit_code=3)
+    assert "delta-1.0-0.conda does not match the checksum in the lock" in refused.err
 
 
-def test_a_package_that_would_write_beside_the_environment_is_refused(create: Creating) -> None:
+def test_a_package_that_would_write_outside_of_the_environment_is_refused(create: Creating) -> None:
     beside = "near-1.0-0/share/payload.txt"  # where the other package lies in the cache, from where it would be linked
     own = create.channel.channel("own")
     own.add(package("near", "1.0", {"share/payload.txt": b"x"}))
     own.add(package("evil", "1.0", {f"../{beside}": b"x"}, ["near"]))
     Path("environment.yml").write_text("channels: [own, conda-forge]\ndependencies: [python, evil]\n")
     create.lock("conda-lock.yml", "-r", "environment.yml")
-    said = create.refused("package-unsound", "env", "--lock", "conda-lock.yml", exit_code=3)
-    assert f"'../{beside}', which is outside of the environment" in said.err
+    refused = create.refused("package-unsound", "env", "--lock", "conda-lock.yml", exit_code=3)
+    assert f"'../{beside}', which is outside of the environment" in refused.err
     assert not (create.prefix.parent / beside).exists()
 
 
-def test_an_altered_wheel_beside_conda_packages_is_refused(create: Creating) -> None:
+def test_an_altered_wheel_with_conda_packages_is_refused(create: Creating) -> None:
     create.lock("conda-lock.yml", "-r", "environment.yml")
     other = wheel("alpha", "1.0", members={"evil.py": b""}).content
     assert other is not None
@@ -155,7 +153,7 @@ def test_an_altered_wheel_beside_conda_packages_is_refused(create: Creating) -> 
     ],
     ids=["is gone", "ends too soon"],
 )
-def test_what_fails_midway_leaves_nothing_behind(fault: dict[str, object], code: str, create: Creating) -> None:
+def test_a_failure_midway_leaves_nothing_behind(fault: dict[str, object], code: str, create: Creating) -> None:
     create.lock("conda-lock.yml", "-r", "environment.yml")
     create.channel.fault("*/delta-1.0-0.conda", **fault)  # type: ignore[arg-type]
     create.prefix.mkdir()
@@ -166,24 +164,26 @@ def test_what_fails_midway_leaves_nothing_behind(fault: dict[str, object], code:
     assert_whole(create)
 
 
-def test_offline_works_from_what_was_fetched(create: Creating) -> None:
+def test_offline_uses_downloaded_packages(create: Creating) -> None:
     create.lock("conda-lock.yml", "-r", "environment.yml")
-    said = create.refused("offline", "env", "--lock", "conda-lock.yml", "--offline", exit_code=3)
-    assert "4 packages, such as" in said.err
+    refused = create.refused("offline", "env", "--lock", "conda-lock.yml", "--offline", exit_code=3)
+    assert "4 packages, such as" in refused.err
     assert create("first", "--lock", "conda-lock.yml").code == 0
     create.channel.fault("*", status=503)
     assert create("env", "--lock", "conda-lock.yml", "--offline").code == 0
     assert_whole(create)
 
 
-def test_without_rattler_the_error_says_what_to_install(create: Creating, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_rattler_the_error_names_the_package_to_install(
+    create: Creating, monkeypatch: pytest.MonkeyPatch
+) -> None:
     create.lock("conda-lock.yml", "-r", "environment.yml")
     monkeypatch.setattr("envsolve.conda.installing.is_installed", lambda: False)
-    said = create.refused("conda-extra-missing", "env", "--lock", "conda-lock.yml", exit_code=3)
-    assert "-m pip install py-rattler conda-lock" in said.err
+    refused = create.refused("conda-extra-missing", "env", "--lock", "conda-lock.yml", exit_code=3)
+    assert "-m pip install py-rattler conda-lock" in refused.err
 
 
-def test_a_token_opens_a_channel_and_is_written_nowhere(create: Creating) -> None:
+def test_a_token_opens_a_channel_and_is_stored_nowhere(create: Creating) -> None:
     create.channel.channel("private").add(package("secret", "1.0"))
     opener = "tk-1234"
     create.channel.require_token(opener, under="/private/")
@@ -195,10 +195,10 @@ def test_a_token_opens_a_channel_and_is_written_nowhere(create: Creating) -> Non
         assert done.code == 0, done.err
         assert (prefix / "share" / "secret.txt").read_text() == "secret"
         assert opener not in done.out + done.err
-        assert [name for name, held in (tree(prefix) or {}).items() if opener.encode() in (held or b"")] == []
+        assert [name for name, content in (tree(prefix) or {}).items() if opener.encode() in (content or b"")] == []
 
 
-def test_scripts_for_after_the_installation_are_named_and_not_run(create: Creating) -> None:
+def test_post_link_scripts_are_named_and_not_run(create: Creating) -> None:
     create.channel.channel("scripts").add(
         package("linked", "1.0", {"bin/.linked-post-link.sh": b"touch $PREFIX/ran\n"})
     )
@@ -209,8 +209,8 @@ def test_scripts_for_after_the_installation_are_named_and_not_run(create: Creati
     assert not (create.prefix / "ran").exists()
 
 
-def test_variables_of_a_file_are_set_where_conda_looks_for_them(create: Creating) -> None:
-    Path("environment.yml").write_text(ASKED + "variables:\n  OMP_NUM_THREADS: 4\n")
+def test_variables_of_a_file_are_set_where_conda_reads_them(create: Creating) -> None:
+    Path("environment.yml").write_text(ENVIRONMENT + "variables:\n  OMP_NUM_THREADS: 4\n")
     for name, words in (("conda-lock.yml", ()), ("exact.yml", ("--exact",))):
         create.lock(name, "-r", "environment.yml", *words)
         assert create(name.partition(".")[0], "--lock", name).code == 0
@@ -218,7 +218,7 @@ def test_variables_of_a_file_are_set_where_conda_looks_for_them(create: Creating
         assert json.loads(state.read_text()) == {"env_vars": {"OMP_NUM_THREADS": "4"}}
 
 
-def test_what_only_others_ask_for_is_left_out(create: Creating) -> None:
+def test_optional_packages_are_left_out(create: Creating) -> None:
     create.lock("conda-lock.yml", "-r", "environment.yml")
     text = Path("conda-lock.yml").read_text()
     head, _, tail = text.partition("- name: delta\n")
@@ -233,11 +233,11 @@ def test_a_lock_for_another_platform_is_refused(create: Creating) -> None:
     create.lock("conda-lock.yml", "-r", "environment.yml")
     text = Path("conda-lock.yml").read_text().replace("linux-64", "win-64")
     Path("conda-lock.yml").write_text(text)
-    said = create.refused("lock-for-other-platform", "env", "--lock", "conda-lock.yml", exit_code=2)
-    assert "conda-lock.yml is for win-64, and this is linux-64" in said.err
+    refused = create.refused("lock-for-other-platform", "env", "--lock", "conda-lock.yml", exit_code=2)
+    assert "conda-lock.yml is for win-64, and this is linux-64" in refused.err
 
 
-def test_a_wheel_that_looks_for_libraries_on_the_library_path_alone_gets_one(create: Creating) -> None:
+def test_a_wheel_that_only_searches_the_library_path_gets_one(create: Creating) -> None:
     create.index.add("tensorflow", [wheel("tensorflow", "2.10.1")])
     Path("environment.yml").write_text("dependencies:\n  - python\n  - pip\n")
     create.lock("conda-lock.yml", "-r", "environment.yml")
@@ -256,7 +256,7 @@ def test_a_wheel_that_looks_for_libraries_on_the_library_path_alone_gets_one(cre
     ]
 
 
-def test_nothing_is_written_for_activation_where_nothing_is_needed(create: Creating) -> None:
+def test_no_activation_script_without_variables(create: Creating) -> None:
     create.lock("conda-lock.yml", "-r", "environment.yml")
     assert create("env", "--lock", "conda-lock.yml").code == 0
     assert not (create.prefix / "etc").exists()

@@ -1,4 +1,4 @@
-"""``envsolve create`` that is interrupted, killed or met by another one."""
+"""``envsolve create`` when it is interrupted, killed or run twice at once."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def create(envsolve: Envsolve, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
 
 
 def midway(create: Creating) -> subprocess.Popen[str]:
-    """A command that has fetched alpha, and waits for beta, which the index does not send."""
+    """A command that has downloaded alpha, and waits for beta, which the index does not send."""
     create.index.fault("/files/beta/*.whl", stall=_FOR_EVER, cut=True)
     process = create.start("env", "--lock", "pylock.toml")
     wait_until(lambda: create.index.count("/files/beta/*.whl") > 0 and create.index.count("/files/alpha/*.whl") > 0)
@@ -56,15 +56,15 @@ def test_an_interrupt_leaves_nothing_behind(number: int, create: Creating) -> No
     assert tree(create.prefix) is None
 
 
-def test_a_second_command_on_the_same_place_is_refused(create: Creating) -> None:
+def test_a_second_command_on_the_same_prefix_is_refused(create: Creating) -> None:
     process = midway(create)
-    said = create("env", "--lock", "pylock.toml")
-    assert (said.code, said.err.partition("\n")[0]) == (3, "error: prefix-busy")
+    refused = create("env", "--lock", "pylock.toml")
+    assert (refused.code, refused.err.partition("\n")[0]) == (3, "error: prefix-busy")
     process.send_signal(signal.SIGINT)
     process.communicate(timeout=_PATIENCE)
 
 
-def test_after_a_kill_the_next_command_goes_on_from_what_was_fetched(create: Creating) -> None:
+def test_after_a_kill_the_next_command_resumes_from_downloaded_packages(create: Creating) -> None:
     process = midway(create)
     process.kill()
     process.communicate(timeout=_PATIENCE)
@@ -79,7 +79,7 @@ def test_after_a_kill_the_next_command_goes_on_from_what_was_fetched(create: Cre
     assert create.index.count("/files/alpha/*.whl") == fetched
 
 
-def test_after_a_kill_another_lock_starts_over(create: Creating) -> None:
+def test_after_a_kill_another_lock_starts_from_scratch(create: Creating) -> None:
     create.lock("other.txt", "beta<2", "--python", MINOR)
     process = midway(create)
     process.kill()
@@ -90,7 +90,7 @@ def test_after_a_kill_another_lock_starts_over(create: Creating) -> None:
     assert (create.record()["state"], create.installed()) == ("finished", {"beta": "1.0"})
 
 
-def test_a_file_that_someone_put_there_after_a_kill_stays(create: Creating) -> None:
+def test_a_file_added_after_a_kill_is_preserved(create: Creating) -> None:
     process = midway(create)
     process.kill()
     process.communicate(timeout=_PATIENCE)
@@ -107,7 +107,7 @@ def test_a_file_that_someone_put_there_after_a_kill_stays(create: Creating) -> N
     assert own.read_text() == "mine"
 
 
-def test_a_prefix_of_conda_packages_is_cleared_and_resumed_as_well(create: Creating) -> None:
+def test_a_conda_prefix_is_also_cleared_and_resumed(create: Creating) -> None:
     Path("environment.yml").write_text("dependencies: [python, gamma, delta]\n")
     create.lock("conda-lock.yml", "-r", "environment.yml")
     create.channel.fault("*/delta-1.0-0.conda", stall=_FOR_EVER)
@@ -129,7 +129,7 @@ def test_a_prefix_of_conda_packages_is_cleared_and_resumed_as_well(create: Creat
     assert create.channel.count("*/gamma-1.0-0.conda") == 1
 
 
-def test_a_login_of_a_command_that_was_killed_goes_with_the_next_one(
+def test_credentials_of_a_killed_command_are_removed_by_the_next_one(
     create: Creating, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     temporary = create.directory / "tmp"
@@ -139,12 +139,12 @@ def test_a_login_of_a_command_that_was_killed_goes_with_the_next_one(
     process = midway(create)
     process.kill()
     process.communicate(timeout=_PATIENCE)
-    assert [name for name, held in (tree(temporary) or {}).items() if b"hunter2" in (held or b"")] == []
+    assert [name for name, content in (tree(temporary) or {}).items() if b"hunter2" in (content or b"")] == []
     (netrc,) = (create.prefix / ".envsolve").glob("*/netrc")
     assert (netrc.parent.stat().st_mode & 0o777, netrc.stat().st_mode & 0o777) == (0o700, 0o600)
     create.index.heal()
     create.index._server.hang_up()
     wait_until(lambda: "prefix-busy" not in create("env", "--lock", "pylock.toml").err)
     assert create.record()["state"] == "finished"
-    assert [name for name, held in (tree(create.prefix) or {}).items() if b"hunter2" in (held or b"")] == []
+    assert [name for name, content in (tree(create.prefix) or {}).items() if b"hunter2" in (content or b"")] == []
     assert sorted(it.name for it in (create.prefix / ".envsolve").iterdir()) == ["files.list", "pylock.toml"]

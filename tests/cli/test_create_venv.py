@@ -1,4 +1,4 @@
-"""``envsolve create`` makes a venv from a request or a Python lock: exactly what is locked, or nothing."""
+"""``envsolve create`` creates a venv from a request or a Python lock: exactly the locked packages, or nothing."""
 
 from __future__ import annotations
 
@@ -31,11 +31,11 @@ def create(envsolve: Envsolve, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
 
 @pytest.fixture
 def without_uv(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A machine without uv, as far as envsolve finds it."""
+    """A machine where envsolve does not find uv."""
     monkeypatch.setattr("envsolve.create.tools._candidates", lambda: iter(()))
 
 
-def test_a_request_for_python_packages_makes_a_venv(create: Creating) -> None:
+def test_a_request_for_python_packages_creates_a_venv(create: Creating) -> None:
     done = create.request()
     assert done.code == 0, done.err
     assert done.out == f"{create.prefix}\n"
@@ -44,7 +44,7 @@ def test_a_request_for_python_packages_makes_a_venv(create: Creating) -> None:
     assert create.python("import sys; print(sys.prefix)") == str(create.prefix)
 
 
-def test_the_record_says_what_was_made_and_the_lock_makes_it_again(create: Creating) -> None:
+def test_the_record_describes_the_environment_and_the_lock_recreates_it(create: Creating) -> None:
     assert create.request().code == 0
     record = create.record()
     lock = create.prefix / record["lock"]["file"]
@@ -91,7 +91,7 @@ def test_a_uv_lock_is_installed_as_it_is(uv: bool, create: Creating, request: py
     assert "is up to date" in create("env", "--lock", "uv.lock").err
 
 
-def test_without_uv_the_same_comes_from_venv_and_pip(create: Creating, without_uv: None) -> None:
+def test_without_uv_venv_and_pip_give_the_same_result(create: Creating, without_uv: None) -> None:
     create.lock("pylock.toml", "alpha", "--python", MINOR)
     done = create("env", "--lock", "pylock.toml")
     assert done.code == 0, done.err
@@ -102,7 +102,7 @@ def test_without_uv_the_same_comes_from_venv_and_pip(create: Creating, without_u
     assert "\nuv = " not in (create.prefix / "pyvenv.cfg").read_text()
 
 
-def test_a_dry_run_says_what_would_be_made(create: Creating) -> None:
+def test_a_dry_run_prints_the_plan(create: Creating) -> None:
     lock = create.lock("pylock.toml", "alpha", "--python", MINOR)
     done = create("env", "--lock", lock, "--dry-run")
     assert (done.code, done.out) == (0, f"{create.prefix}\n")
@@ -127,7 +127,7 @@ def test_an_environment_of_the_same_lock_is_up_to_date(create: Creating) -> None
     assert tree(create.prefix) == before
 
 
-def test_a_module_file_is_written_beside_it(create: Creating) -> None:
+def test_a_module_file_is_written_next_to_it(create: Creating) -> None:
     Path("modules").mkdir()
     file = Path("modules", "1.0")
     file.write_text("#%Module1.0\nsetenv MINE yes\n")
@@ -142,30 +142,30 @@ def test_a_module_file_is_written_beside_it(create: Creating) -> None:
     )
 
 
-def test_an_environment_of_another_lock_is_replaced_by_force_alone(create: Creating) -> None:
+def test_an_environment_of_another_lock_is_replaced_only_with_force(create: Creating) -> None:
     assert create.request().code == 0
     create.lock("pylock.toml", "beta<2", "--python", MINOR)
-    said = create.refused("prefix-in-use", "env", "--lock", "pylock.toml", exit_code=2)
-    assert "--force" in said.err
+    refused = create.refused("prefix-in-use", "env", "--lock", "pylock.toml", exit_code=2)
+    assert "--force" in refused.err
     assert create("env", "--lock", "pylock.toml", "--force").code == 0
     assert create.installed() == {"beta": "1.0"}
     assert not (create.prefix / ".envsolve-old").exists()
 
 
-def test_of_a_lock_that_changed_its_earlier_state_is_reported(create: Creating) -> None:
+def test_a_lock_that_changed_since_is_reported_with_its_earlier_state(create: Creating) -> None:
     create.lock("pylock.toml", "beta<2", "--python", MINOR)
     assert create("env", "--lock", "pylock.toml").code == 0
-    said = create.refused("prefix-in-use", "env", "--lock", "pylock.toml", "--python", ">=3.9", exit_code=2)
-    assert f"{create.prefix} is an environment made from pylock.toml for another Python\n" in said.err
+    refused = create.refused("prefix-in-use", "env", "--lock", "pylock.toml", "--python", ">=3.9", exit_code=2)
+    assert f"{create.prefix} is an environment made from pylock.toml for another Python\n" in refused.err
     create.lock("pylock.toml", "beta", "--python", MINOR, "-U")
-    said = create.refused("prefix-in-use", "env", "--lock", "pylock.toml", exit_code=2)
-    assert f"{create.prefix} is an environment made from an earlier version of pylock.toml\n" in said.err
+    refused = create.refused("prefix-in-use", "env", "--lock", "pylock.toml", exit_code=2)
+    assert f"{create.prefix} is an environment made from an earlier version of pylock.toml\n" in refused.err
     create.lock("pylock.other.toml", "beta", "--python", MINOR)
-    said = create.refused("prefix-in-use", "env", "--lock", "pylock.other.toml", exit_code=2)
-    assert f"{create.prefix} is an environment made from another lock\n" in said.err
+    refused = create.refused("prefix-in-use", "env", "--lock", "pylock.other.toml", exit_code=2)
+    assert f"{create.prefix} is an environment made from another lock\n" in refused.err
 
 
-def test_what_cannot_replace_an_environment_leaves_it_as_it_was(create: Creating) -> None:
+def test_a_failed_replacement_leaves_the_environment_unchanged(create: Creating) -> None:
     assert create.request().code == 0
     create.lock("pylock.toml", "beta<2", "--python", MINOR)
     create.index.fault("/files/beta/*", status=404)
@@ -173,7 +173,7 @@ def test_what_cannot_replace_an_environment_leaves_it_as_it_was(create: Creating
     assert create.installed() == {"alpha": "1.0", "beta": "2.0"}
 
 
-def test_what_could_not_be_replaced_can_be_replaced_later(create: Creating) -> None:
+def test_a_failed_replacement_can_be_repeated(create: Creating) -> None:
     assert create.request().code == 0
     create.lock("pylock.toml", "beta<2", "--python", MINOR)
     create.index.fault("/files/beta/*", status=404, times=1)
@@ -184,16 +184,16 @@ def test_what_could_not_be_replaced_can_be_replaced_later(create: Creating) -> N
 
 
 @pytest.mark.parametrize("lock", ["pylock.toml", "requirements.txt"])
-def test_a_wheel_that_was_altered_is_refused(lock: str, create: Creating) -> None:
+def test_an_altered_wheel_is_refused(lock: str, create: Creating) -> None:
     create.lock(lock, "alpha", "--python", MINOR)
     other = wheel("beta", "2.0", members={"evil.py": b""}).content
     assert other is not None
     create.index.fault("/files/beta/*.whl", alter=lambda _: other)
-    said = create.refused("checksum-mismatch", "env", "--lock", lock, exit_code=3)
-    assert "beta" in said.err
+    refused = create.refused("checksum-mismatch", "env", "--lock", lock, exit_code=3)
+    assert "beta" in refused.err
 
 
-def test_without_uv_a_wheel_that_was_altered_is_refused(
+def test_an_altered_wheel_is_refused_without_uv(
     create: Creating, without_uv: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     create.lock("requirements.txt", "alpha", "--python", MINOR)
@@ -201,7 +201,7 @@ def test_without_uv_a_wheel_that_was_altered_is_refused(
     create.refused("checksum-mismatch", "env", "--lock", "requirements.txt", exit_code=3)
 
 
-def test_what_fails_midway_leaves_nothing_behind(create: Creating) -> None:
+def test_a_failure_midway_leaves_nothing_behind(create: Creating) -> None:
     create.lock("pylock.toml", "alpha", "--python", MINOR)
     create.index.fault("/files/beta/*", cut=True)
     create.refused("wheels-failed", "far/below/env", "--lock", "pylock.toml", exit_code=3)
@@ -211,7 +211,9 @@ def test_what_fails_midway_leaves_nothing_behind(create: Creating) -> None:
     assert tree(create.prefix) == {}
 
 
-def test_an_unfinished_environment_stays_where_it_is_requested_and_is_no_obstacle(create: Creating) -> None:
+def test_an_unfinished_environment_is_preserved_on_request_and_does_not_block_the_next_command(
+    create: Creating,
+) -> None:
     create.lock("pylock.toml", "alpha", "--python", MINOR)
     create.index.fault("/files/beta/*", status=404, times=1)
     assert create("env", "--lock", "pylock.toml", "--keep").code == 3
@@ -222,7 +224,7 @@ def test_an_unfinished_environment_stays_where_it_is_requested_and_is_no_obstacl
 
 
 @pytest.mark.parametrize("name", ["with space/ünï 環境", "d" * 120 + "/" + "e" * 120])
-def test_any_path_that_the_system_takes_will_do(name: str, create: Creating) -> None:
+def test_any_valid_path_works(name: str, create: Creating) -> None:
     scripts = {
         "alpha_tool.py": b"import sys\ndef main():\n    print(sys.prefix)\n",
         "alpha_tool-1.0.dist-info/entry_points.txt": b"[console_scripts]\nalpha-tool = alpha_tool:main\n",
@@ -236,7 +238,7 @@ def test_any_path_that_the_system_takes_will_do(name: str, create: Creating) -> 
     assert ran.stdout.strip() == str(create.prefix)
 
 
-def test_a_link_stands_for_the_directory_it_names(create: Creating) -> None:
+def test_a_link_is_followed_to_its_directory(create: Creating) -> None:
     (create.directory / "real").mkdir()
     create.prefix.symlink_to("real")
     done = create.request()
@@ -244,18 +246,18 @@ def test_a_link_stands_for_the_directory_it_names(create: Creating) -> None:
     assert create.prefix.is_symlink()
 
 
-def test_a_python_that_is_not_there_is_one_clear_error(create: Creating) -> None:
+def test_a_missing_python_is_one_clear_error(create: Creating) -> None:
     Path("pylock.toml").write_text(
         'lock-version = "1.0"\ncreated-by = "x"\nrequires-python = "==3.98.*"\npackages = []\n'
     )
-    said = create.refused("python-not-found", "env", "--lock", "pylock.toml", exit_code=3)
-    assert "the lock is for Python ==3.98.*, but this machine has no such CPython" in said.err
-    assert "uv python install 3.98" in said.err
+    refused = create.refused("python-not-found", "env", "--lock", "pylock.toml", exit_code=3)
+    assert "the lock is for Python ==3.98.*, but this machine has no such CPython" in refused.err
+    assert "uv python install 3.98" in refused.err
     create.lock("pylock.toml", "alpha", "--python", MINOR, "--force")
     create.refused("python-not-found", "env", "--lock", "pylock.toml", "--python", "<3.9", exit_code=3)
 
 
-def test_offline_works_from_what_was_fetched(create: Creating) -> None:
+def test_offline_uses_downloaded_packages(create: Creating) -> None:
     create.lock("pylock.toml", "alpha", "--python", MINOR)
     create.refused("offline", "env", "--lock", "pylock.toml", "--offline", exit_code=3)
     assert create("first", "--lock", "pylock.toml").code == 0
@@ -265,7 +267,7 @@ def test_offline_works_from_what_was_fetched(create: Creating) -> None:
 
 
 @pytest.mark.parametrize(("where", "format_name"), [("in the address", "requirements"), ("in the settings", "pylock")])
-def test_a_login_opens_the_index_and_is_written_nowhere(
+def test_a_login_opens_the_index_and_is_stored_nowhere(
     where: str, format_name: str, create: Creating, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     create.index.require("me", "hunter2")
@@ -277,10 +279,10 @@ def test_a_login_opens_the_index_and_is_written_nowhere(
     assert done.code == 0, done.err
     assert create.installed() == {"alpha": "1.0", "beta": "2.0"}
     assert "hunter2" not in done.out + done.err
-    assert [name for name, held in (tree(create.prefix) or {}).items() if b"hunter2" in (held or b"")] == []
+    assert [name for name, content in (tree(create.prefix) or {}).items() if b"hunter2" in (content or b"")] == []
 
 
-def test_settings_of_other_projects_change_nothing(create: Creating, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_settings_of_other_projects_are_ignored(create: Creating, monkeypatch: pytest.MonkeyPatch) -> None:
     create.lock("requirements.txt", "alpha", "--python", MINOR)
     Path("pyproject.toml").write_text('[tool.uv]\nconstraint-dependencies = ["beta<2"]\n')
     for name in ("UV_DEFAULT_INDEX", "UV_INDEX", "PIP_INDEX_URL"):
@@ -290,7 +292,7 @@ def test_settings_of_other_projects_change_nothing(create: Creating, monkeypatch
     assert create.installed() == {"alpha": "1.0", "beta": "2.0"}
 
 
-def test_an_interrupt_while_the_old_one_is_moved_aside_leaves_it_whole(
+def test_an_interrupt_during_replacement_leaves_the_old_environment_whole(
     create: Creating, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert create.request().code == 0
@@ -309,13 +311,13 @@ def test_an_interrupt_while_the_old_one_is_moved_aside_leaves_it_whole(
 def test_a_broken_environment_is_not_up_to_date_and_force_repairs_it(create: Creating) -> None:
     assert create.request().code == 0
     (create.prefix / "bin" / "python").unlink()
-    said = create.refused("environment-broken", *create.words(), exit_code=2)
-    assert "--force" in said.err
+    refused = create.refused("environment-broken", *create.words(), exit_code=2)
+    assert "--force" in refused.err
     assert create.request("--force").code == 0
     assert create.installed() == {"alpha": "1.0", "beta": "2.0"}
 
 
-def test_force_makes_the_same_lock_again(create: Creating) -> None:
+def test_force_recreates_an_environment_of_the_same_lock(create: Creating) -> None:
     assert create.request().code == 0
     (next(create.prefix.rglob("site-packages")) / "stray.py").touch()
     assert create.request("--force").code == 0
@@ -327,13 +329,13 @@ def test_a_copy_is_neither_up_to_date_nor_replaced(create: Creating) -> None:
     create.prefix.rename(create.directory / "moved")
     moved = tree(create.directory / "moved")
     for words in ((), ("--force",)):
-        said = create("moved", *create.words(*words)[1:])
-        assert (said.code, said.err.partition("\n")[0]) == (2, "error: prefix-not-ours")
-        assert f"it was made in {create.prefix}" in said.err
+        refused = create("moved", *create.words(*words)[1:])
+        assert (refused.code, refused.err.partition("\n")[0]) == (2, "error: prefix-not-ours")
+        assert f"it was made in {create.prefix}" in refused.err
     assert tree(create.directory / "moved") == moved
 
 
-def test_a_mirror_with_a_directory_t_is_kept_in_the_lock(create: Creating) -> None:
+def test_a_mirror_with_a_directory_t_is_preserved_in_the_lock(create: Creating) -> None:
     create.lock("requirements.txt", "alpha", "--python", MINOR)
     text = (
         Path("requirements.txt").read_text() + "# from https://mirror/source/t/tqdm by me@host\n" + "# @" * 2000 + "\n"
@@ -343,9 +345,7 @@ def test_a_mirror_with_a_directory_t_is_kept_in_the_lock(create: Creating) -> No
     assert (create.prefix / ".envsolve" / "requirements.txt").read_text() == text
 
 
-def test_an_index_that_is_typed_counts_beside_a_lock_that_names_none(
-    create: Creating, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_index_option_applies_to_a_lock_that_names_none(create: Creating, monkeypatch: pytest.MonkeyPatch) -> None:
     create.lock("requirements.txt", "alpha", "--python", MINOR)
     lines = Path("requirements.txt").read_text().splitlines(keepends=True)
     Path("bare.txt").write_text("".join(line for line in lines if "index-url" not in line))
@@ -357,7 +357,7 @@ def test_an_index_that_is_typed_counts_beside_a_lock_that_names_none(
 
 
 @pytest.mark.parametrize("password", ["two words", 'a"b\\c', "#hash"])
-def test_a_password_of_any_characters_opens_the_index(password: str, create: Creating) -> None:
+def test_a_password_with_any_characters_works(password: str, create: Creating) -> None:
     create.index.require("me", password)
     address = create.index.index_url.replace("://", f"://me:{quote(password, safe='')}@")
     done = create("env", "alpha", *WHEELS, "--index-url", address)
@@ -381,7 +381,7 @@ PYPROJECT = b'[build-system]\nrequires = ["setuptools"]\nbuild-backend = "backen
 
 @pytest.fixture
 def needy(create: Creating) -> None:
-    """A source distribution that builds with the older setuptools of the index alone."""
+    """A source distribution that only builds with the older setuptools of the index."""
     create.index.add("own", [sdist("own", "1.0", members={"pyproject.toml": PYPROJECT, "backend.py": BACKEND})])
     old = wheel("setuptools", "81.0.0", members={"pkg_resources.py": b""})
     create.index.add("setuptools", [old, wheel("setuptools", "82.0.0")])
@@ -418,20 +418,20 @@ def test_build_constraints_are_passed_on(
 
 
 @pytest.mark.parametrize("uv", [True, False], ids=["uv", "pip"])
-def test_nothing_is_built_unasked(uv: bool, create: Creating, request: pytest.FixtureRequest) -> None:
+def test_builds_need_permission(uv: bool, create: Creating, request: pytest.FixtureRequest) -> None:
     if not uv:
         request.getfixturevalue("without_uv")
     own = sdist("own", "1.0")
     create.index.add("own", [own])
     address = f"{create.index.url}/files/own/{own.name}"
     Path("requirements.txt").write_text(f"own @ {address} --hash=sha256:{own.sha256}\n")
-    said = create.refused("build-refused", "env", "--lock", "requirements.txt", exit_code=2)
-    assert "--allow-builds" in said.err
+    refused = create.refused("build-refused", "env", "--lock", "requirements.txt", exit_code=2)
+    assert "--allow-builds" in refused.err
     assert create.index.count("/files/own/*") == 0
 
 
 @pytest.mark.parametrize("uv", [True, False], ids=["uv", "pip"])
-def test_a_wheel_that_was_altered_is_reported_however_many_hashes_there_are(
+def test_an_altered_wheel_is_reported_with_any_number_of_hashes(
     uv: bool, create: Creating, request: pytest.FixtureRequest
 ) -> None:
     if not uv:
@@ -441,16 +441,16 @@ def test_a_wheel_that_was_altered_is_reported_however_many_hashes_there_are(
     create.refused("checksum-mismatch", "env", "--lock", "requirements.txt", exit_code=3)
 
 
-def test_nothing_is_promised_that_was_not_kept(create: Creating) -> None:
+def test_reuse_of_downloads_is_promised_only_with_a_cache(create: Creating) -> None:
     create.lock("pylock.toml", "alpha", "--python", MINOR)
     create.index.fault("/files/beta/*", status=404)
-    kept = create("env", "--lock", "pylock.toml").err
+    errors = create("env", "--lock", "pylock.toml").err
     gone = create.envsolve("create", "env", "--lock", "pylock.toml", "--no-cache", "--no-validate").err
-    assert "try again; completed downloads are reused." in kept
+    assert "try again; completed downloads are reused." in errors
     assert "try again." in gone
 
 
-def test_what_is_made_is_looked_at_and_told_as_json(create: Creating) -> None:
+def test_json_reports_the_creation_and_the_validation(create: Creating) -> None:
     done = create.envsolve("create", *create.words("--cache-dir", "cache", "--json", "-q"))
     assert (done.code, done.err) == (0, "")
     answer = json.loads(done.out)
@@ -459,13 +459,13 @@ def test_what_is_made_is_looked_at_and_told_as_json(create: Creating) -> None:
     assert {probe["name"]: probe["status"] for probe in answer["validation"]["probes"]}["driver"] == "skip"
 
 
-def test_json_of_an_environment_that_is_not_looked_at_says_so(create: Creating) -> None:
+def test_json_without_a_validation_says_so(create: Creating) -> None:
     answer = json.loads(create.request("--json").out)
     assert (answer["outcome"], answer["validation"]) == ("made", None)
     assert json.loads(create.request("--json").out)["outcome"] == "up-to-date"
 
 
-def test_what_people_get_of_the_proof_is_on_stderr(create: Creating) -> None:
+def test_validation_is_reported_on_stderr(create: Creating) -> None:
     done = create.envsolve("create", *create.words("--cache-dir", "cache"))
     assert (done.code, done.out) == (0, f"{create.prefix}\n")
     assert "skip  driver" in done.err
@@ -488,7 +488,7 @@ def test_a_script_of_a_wheel_does_not_replace_the_interpreter(
 
 
 @pytest.mark.parametrize("installer", ["uv", "pip"])
-def test_a_forged_record_has_nothing_removed(installer: str, create: Creating, request: pytest.FixtureRequest) -> None:
+def test_a_forged_record_removes_nothing(installer: str, create: Creating, request: pytest.FixtureRequest) -> None:
     if installer == "pip":
         request.getfixturevalue("without_uv")
     create.lock("requirements.txt", "alpha", "--python", MINOR)
@@ -511,7 +511,7 @@ def test_a_forged_record_has_nothing_removed(installer: str, create: Creating, r
     assert (forged / "own.txt").exists()
 
 
-def test_an_environment_of_envsolve_is_replaced_by_force(create: Creating) -> None:
+def test_an_environment_of_envsolve_is_replaced_with_force(create: Creating) -> None:
     assert create.request().code == 0
     create.lock("another.txt", "beta<2", "--python", MINOR)
     assert create("env", "--lock", "another.txt").err.startswith("error: prefix-in-use\n")
@@ -520,16 +520,14 @@ def test_an_environment_of_envsolve_is_replaced_by_force(create: Creating) -> No
 
 
 @pytest.mark.parametrize("installer", ["uv", "pip"])
-def test_a_file_of_ones_own_is_not_lost_by_force(
-    installer: str, create: Creating, request: pytest.FixtureRequest
-) -> None:
+def test_a_user_file_is_not_deleted_by_force(installer: str, create: Creating, request: pytest.FixtureRequest) -> None:
     if installer == "pip":
         request.getfixturevalue("without_uv")
     assert create.request().code == 0
     own = create.prefix / "notes.txt"
     own.write_text("mine")
-    said = create.refused("prefix-not-ours", *create.words("--force"), exit_code=2)
-    assert f"{create.prefix} contains notes.txt, which envsolve did not write" in said.err
+    refused = create.refused("prefix-not-ours", *create.words("--force"), exit_code=2)
+    assert f"{create.prefix} contains notes.txt, which envsolve did not write" in refused.err
     assert own.read_text() == "mine"
     own.unlink()
     assert create.python("import gc, json; print('it runs, and compiles')") == "it runs, and compiles"

@@ -1,4 +1,4 @@
-"""``-f vllm``: the stack of PyTorch with the newest vLLM that runs on the machine, from whichever place has its wheel.
+"""``-f vllm``: the stack of PyTorch with the newest vLLM that runs on the machine, from any source with a wheel.
 
 The index and PyTorch's own have builds of PyTorch that exist, and vLLM's pages are in the markup of the recorded one.
 """
@@ -40,7 +40,7 @@ def torch(version: str, requires: list[str]) -> IndexFile:
 
 
 def vllm(version: str, torch: str, tags: str = LINUX_28) -> IndexFile:
-    """A wheel with the day that the index has; pages have none."""
+    """A wheel with its upload date on the index; pages have none."""
     month = int(version.partition("+")[0].split(".")[1]) - 22
     day = f"2026-{max(month, 1):02}-01T00:00:00Z"
     return wheel("vllm", version, [f"torch=={torch}"], tags=tags, upload_time=day)
@@ -70,7 +70,7 @@ class World(NamedTuple):
         return done
 
     def publishes(self, version: str, torch: str) -> None:
-        """Have a wheel for CUDA 12.9 on the page of a version."""
+        """Add a wheel for CUDA 12.9 to the page of a version."""
         file = vllm(f"{version}+cu129", torch)
         assert file.content is not None
         page = PAGE.replace(b"0.30.0", version.encode())
@@ -117,28 +117,28 @@ def chosen(done: Result) -> tuple[str, str]:
 
 @pytest.mark.parametrize("driver", [OLD, MIDDLE])
 def test_a_driver_before_cuda_13_gets_the_newest_wheel_for_cuda_12(here: World, driver: str) -> None:
-    """0.33.0+cu129 has no PyTorch: of 2.14.0 there are builds for CUDA 12.6 and 13.0."""
+    """0.33.0+cu129 has no PyTorch: builds of 2.14.0 are for CUDA 12.6 and 13.0."""
     done = here("-f", "vllm", "--driver", driver)
     assert chosen(done) == ("0.32.0+cu129", "2.13.0+cu129")
     assert "vllm 0.32.0+cu129 is from vLLM wheels, published by the project itself" in done.err
 
 
-def test_a_driver_of_cuda_13_gets_the_wheel_of_the_index(here: World) -> None:
+def test_a_driver_for_cuda_13_gets_the_wheel_of_the_index(here: World) -> None:
     assert chosen(here("-f", "vllm", "--driver", NEW)) == ("0.33.0", "2.14.0")
 
 
-def test_a_gpu_that_newer_wheels_have_no_code_for_gets_the_last_that_have_it(here: World) -> None:
+def test_a_gpu_dropped_by_newer_wheels_gets_the_last_that_supports_it(here: World) -> None:
     assert chosen(here("-f", "vllm", "--driver", NEW, gpu="V100")) == ("0.19.1", "2.10.0")
 
 
-def test_an_old_c_library_gets_the_newest_wheel_that_loads_there(here: World) -> None:
+def test_an_old_c_library_gets_the_newest_wheel_that_loads(here: World) -> None:
     assert chosen(here("-f", "vllm", "--driver", NEW, "--glibc", "2.28"))[0] == "0.33.0"
     refused = here("-f", "vllm==0.20.*", "--driver", NEW, "--glibc", "2.28", code=1)
     assert "glibc" in refused.err
 
 
-def test_kernels_that_it_uses_on_other_gpus_alone_are_in_no_way(here: World) -> None:
-    """Its backend tokenspeed_mla is for 10.x; on others it uses another one."""
+def test_kernels_for_other_gpus_do_not_matter(here: World) -> None:
+    """Its backend tokenspeed_mla is for 10.x; on other GPUs it uses another one."""
     objects = {"tokenspeed_mla/objs/sm_100a.so": fat_binary((100,))}
     here.server.add("tokenspeed-mla", [wheel("tokenspeed-mla", "0.1.8", ["torch"], tags=LINUX_28, members=objects)])
     needs = ["torch==2.14.0", "tokenspeed-mla==0.1.8"]
@@ -147,7 +147,7 @@ def test_kernels_that_it_uses_on_other_gpus_alone_are_in_no_way(here: World) -> 
 
 
 @pytest.mark.parametrize("spelled", ["vllm==0.30.*", "vLLM==0.30.*"])
-def test_it_is_the_same_request_as_the_framework_it_stands_on_with_the_package(here: World, spelled: str) -> None:
+def test_the_request_is_equivalent_to_its_framework_plus_the_package(here: World, spelled: str) -> None:
     done = here("-f", spelled, "--driver", MIDDLE)
     assert chosen(done)[0] == "0.30.0+cu129"
     again = here("-f", "pytorch", "vllm==0.30.*", "--driver", MIDDLE)
@@ -155,45 +155,45 @@ def test_it_is_the_same_request_as_the_framework_it_stands_on_with_the_package(h
     assert "envsolve --framework pytorch " in done.out.splitlines()[1]
 
 
-def test_both_and_the_framework_with_versions_go_together(here: World) -> None:
+def test_it_can_be_combined_with_a_version_of_its_framework(here: World) -> None:
     done = here("-f", "vllm", "-f", "pytorch==2.11.*", "--driver", NEW, "--glibc", "2.35")
     assert chosen(done) == ("0.20.0", "2.11.0")
 
 
-def test_without_a_gpu_here_the_lock_is_for_any_that_its_wheels_have_code_for(here: World) -> None:
+def test_without_a_gpu_the_lock_is_for_any_gpu_that_its_wheels_support(here: World) -> None:
     done = here("-f", "vllm", gpu="auto")
     assert chosen(done) == ("0.33.0", "2.14.0")
     assert "CPU environment" not in done.err
 
 
-def test_for_the_cpu_it_says_which_wheels_there_are(here: World) -> None:
+def test_for_the_cpu_the_error_lists_the_wheels(here: World) -> None:
     refused = here("-f", "vllm", gpu="none", code=1)
     assert_in_three_parts(refused.err)
     assert "the wheels of vllm on the Python index need an NVIDIA GPU" in refused.err
     assert "'vllm==VERSION+cpu' with --extra-index-url https://wheels.vllm.ai/VERSION/cpu" in refused.err
 
 
-def test_a_wheel_for_the_cpu_is_locked_where_it_is_named(here: World) -> None:
+def test_an_explicit_cpu_wheel_is_locked(here: World) -> None:
     here.server.index("/0.32.0/cpu/").add("vllm", [vllm("0.32.0+cpu", "2.13.0+cpu")])
     words = ("-f", "vllm==0.32.0+cpu", "--extra-index-url", f"{here.server.url}/0.32.0/cpu/")
     assert chosen(here(*words, gpu="none")) == ("0.32.0+cpu", "2.13.0+cpu")
 
 
 @pytest.mark.parametrize(("platform", "gpu"), [("win-64", "RTX 4090"), ("osx-arm64", "none"), ("osx-arm64", "auto")])
-def test_where_it_has_no_wheel_one_sentence_says_so(here: World, platform: str, gpu: str) -> None:
+def test_a_missing_wheel_is_reported_in_one_sentence(here: World, platform: str, gpu: str) -> None:
     refused = here("-f", "vllm", platform=platform, gpu=gpu, code=1)
     assert_in_three_parts(refused.err)
     assert f"vllm has no wheel for {platform}, only for linux-64 and linux-aarch64" in refused.err
     assert ("WSL2" in refused.err) == (platform == "win-64")
 
 
-def test_a_marker_that_does_not_hold_asks_for_none(here: World) -> None:
+def test_a_false_marker_requires_nothing(here: World) -> None:
     here.server.add("torch", [wheel("torch", "2.13.0", ["typing-extensions"], tags="cp312-none-macosx_11_0_arm64")])
     done = here("torch", "vllm; sys_platform == 'linux'", platform="osx-arm64", gpu="none")
     assert "vllm" not in pins_in(done.out)
 
 
-def test_slips_are_recognised(here: World) -> None:
+def test_typos_are_recognised(here: World) -> None:
     assert "did you mean vllm?" in here("-f", "vlm", code=2).err
     assert "did you mean --framework vllm?" in here.envsolve("vllm", "--gpu", "8.9").err
     assert "did you mean --framework sglang?" in here.envsolve("sglamg").err
@@ -240,7 +240,7 @@ def test_a_project_lists_it_among_its_frameworks(project: World) -> None:
     assert "vllm" not in Path("requirements.txt").read_text("utf-8").partition("\n\n")[2]
 
 
-def test_what_a_project_may_change_keeps_it(project: World) -> None:
+def test_project_changes_preserve_it(project: World) -> None:
     text = Path("pyproject.toml").read_text("utf-8").replace("vllm==0.30.*", 'vllm", "pytorch==2.14.*')
     Path("pyproject.toml").write_text(text.replace("python = ", 'sources = ["pypi"]\npython = '))
     refused = project.envsolve("lock", "--cache-dir", "c")
@@ -248,7 +248,7 @@ def test_what_a_project_may_change_keeps_it(project: World) -> None:
     assert 'frameworks = ["pytorch==2.10.0", "vllm"] in pyproject.toml' in refused.err
 
 
-def test_requirements_with_it_are_adopted_as_they_are(here: World) -> None:
+def test_existing_requirements_with_it_are_adopted_unchanged(here: World) -> None:
     Path("requirements.txt").write_text("vllm\n")
     done = here.envsolve("init", "--gpu", "8.9", "--no-lock")
     assert done.code == 0, done.err
@@ -256,7 +256,7 @@ def test_requirements_with_it_are_adopted_as_they_are(here: World) -> None:
     assert 'requirement-files = ["requirements.txt"]' in Path("pyproject.toml").read_text("utf-8")
 
 
-def test_the_python_interface_knows_it_too(here: World) -> None:
+def test_the_python_api_supports_it(here: World) -> None:
     found = api.lock(
         "vllm",
         gpus="RTX 4090",
@@ -277,7 +277,7 @@ def environment(here: World, *words: str) -> Result:
 
 
 def by_pip(done: Result) -> dict[str, str]:
-    """What an environment.yml leaves to pip, by the begin of each line."""
+    """The lines for pip in an environment.yml, by their first word."""
     assert done.code == 0, done.err
     listed: list[Any] = yaml.safe_load(done.out)["dependencies"]
     pip: list[str] = next(it["pip"] for it in listed if isinstance(it, dict))
@@ -305,13 +305,13 @@ def test_an_environment_file_has_the_wheel_that_no_index_has(here: World) -> Non
     assert pip["vllm"].startswith(f"vllm @ {here.server.url}/0.32.0/vllm-0.32.0%2Bcu129-")
 
 
-def test_an_environment_file_for_what_goes_with_no_framework_is_refused(here: World) -> None:
+def test_an_environment_file_without_a_compatible_framework_is_refused(here: World) -> None:
     done = environment(here, "-f", "vllm==0.30", "-f", "pytorch==2.15.*", "--driver", NEW)
     assert (done.code, done.out) == (1, "")
     assert "vllm 0.30.0 requires torch==2.13.0" in done.err
 
 
-def test_a_project_with_an_environment_file_keeps_what_it_has(project: World) -> None:
+def test_a_project_with_an_environment_file_stays_valid(project: World) -> None:
     text = Path("pyproject.toml").read_text("utf-8").replace("requirements.txt", "environment.yml")
     text = text.replace("==0.30.*", "").replace(MIDDLE, NEW).replace("python = ", 'sources = ["pypi"]\npython = ')
     Path("pyproject.toml").write_text(text)
@@ -333,7 +333,7 @@ def answer_to(here: World, *questions: str, framework: str = "vllm") -> str:
     return done.out
 
 
-def test_why_is_about_the_stack_that_goes_with_it(here: World) -> None:
+def test_why_is_about_the_compatible_stack(here: World) -> None:
     shown = answer_to(here, "--why", "pytorch", "--why", "vllm")
     assert shown.startswith("pytorch is pytorch 2.14.0 (pypi, cu130)\n")
     assert "torch 2.14.0 is used, not 2.15.0: vllm 0.33.0 requires torch==2.14.0" in shown
@@ -341,14 +341,14 @@ def test_why_is_about_the_stack_that_goes_with_it(here: World) -> None:
     assert "0.33.0 is the newest vllm that fits" in shown
 
 
-def test_why_not_keeps_it_in_the_request(here: World) -> None:
+def test_why_not_preserves_it_in_the_request(here: World) -> None:
     assert "the requirements for vllm and torch conflict" in answer_to(here, "--why-not", "pytorch==2.15.0")
     shown = answer_to(here, "--why-not", "pytorch==2.13.0")
     assert "vllm 0.32.0 with pytorch 2.13.0 (pypi, cu130)" in shown
     assert "also fits; the answer has vllm 0.33.0 with pytorch 2.14.0 (pypi, cu130)" in shown
 
 
-def test_why_not_of_another_version_chooses_the_framework_for_it(here: World) -> None:
+def test_why_not_of_another_version_chooses_a_framework_for_it(here: World) -> None:
     shown = answer_to(here, "--why-not", "vllm==0.32.0")
     assert shown.startswith("vllm==0.32.0 fits\n  vllm 0.32.0 has a wheel for pytorch 2.13.0 (pypi, cu130)")
 
@@ -358,7 +358,7 @@ def test_why_not_replaces_the_requested_version(here: World) -> None:
     assert shown.startswith("vllm==0.32.0 fits\n")
 
 
-def test_explain_takes_its_version(here: World) -> None:
+def test_explain_uses_its_version(here: World) -> None:
     log = "ImportError: /x/vllm/_C.abi3.so: undefined symbol: _ZN3c104cuda9SetDeviceEa"
     found = json.loads(here.envsolve("explain", "--json", "-f", "vllm==0.30.0", log).out)
     assert found["findings"]

@@ -52,9 +52,7 @@ def _value(summary: dict[str, Any], name: str) -> str:
 
 
 @pytest.mark.parametrize("case", [pytest.param(case, id=name) for name, (case,) in _CASES.items()])
-def test_a_change_of_a_lock_means_something_for_machines(
-    case: dict[str, Any], envsolve: Envsolve, tmp_path: Path
-) -> None:
+def test_a_changed_lock_has_consequences_for_machines(case: dict[str, Any], envsolve: Envsolve, tmp_path: Path) -> None:
     paths = [tmp_path / folder / case["name"] for folder in ("old", "new")]
     for path, text in zip(paths, _case_texts(case), strict=True):
         path.parent.mkdir()
@@ -82,7 +80,7 @@ def test_a_change_of_a_lock_means_something_for_machines(
     assert (plain.code, plain.err) == (0, "")
 
 
-def test_the_text_begins_with_what_the_change_means(git: Git, envsolve: Envsolve) -> None:
+def test_the_text_begins_with_the_consequences(git: Git, envsolve: Envsolve) -> None:
     Path("requirements.txt").write_text(_NEW, encoding="utf-8")
     done = envsolve("diff", "HEAD", "requirements.txt", *_ON_LINUX, "--fail-on", "cuda-major", "--fail-on", "python")
     assert done.code == 1
@@ -99,7 +97,7 @@ def test_the_text_begins_with_what_the_change_means(git: Git, envsolve: Envsolve
     )
 
 
-def test_what_is_the_same_is_one_line(git: Git, envsolve: Envsolve) -> None:
+def test_unchanged_locks_are_one_line(git: Git, envsolve: Envsolve) -> None:
     done = envsolve("diff", "HEAD", *_ON_LINUX)
     assert done.code == 0
     assert done.out == (
@@ -109,7 +107,7 @@ def test_what_is_the_same_is_one_line(git: Git, envsolve: Envsolve) -> None:
     )
 
 
-def test_what_is_not_known_is_reported(git: Git, envsolve: Envsolve) -> None:
+def test_unknown_facts_are_reported(git: Git, envsolve: Envsolve) -> None:
     Path("requirements.txt").write_text("torch==99.0\n", encoding="utf-8")
     done = envsolve("diff", "HEAD", *_ON_LINUX)
     assert "  driver floor: 525.60.13 -> unknown\n" in done.out
@@ -138,7 +136,9 @@ def test_a_side_is_a_file_or_a_revision(
     assert [found["old"], found["new"]] == names
 
 
-def test_paths_of_a_revision_begin_at_the_top(git: Git, envsolve: Envsolve, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_paths_of_a_revision_are_relative_to_the_top(
+    git: Git, envsolve: Envsolve, monkeypatch: pytest.MonkeyPatch
+) -> None:
     below = Path("below")
     below.mkdir()
     monkeypatch.chdir(below)
@@ -149,7 +149,7 @@ def test_paths_of_a_revision_begin_at_the_top(git: Git, envsolve: Envsolve, monk
     assert "  ./requirements.txt is not in HEAD\n" in done.err
 
 
-def test_a_revision_alone_stands_for_every_lock_of_the_project(git: Git, envsolve: Envsolve) -> None:
+def test_a_revision_alone_means_all_locks_of_the_project(git: Git, envsolve: Envsolve) -> None:
     text = 'frameworks = ["pytorch"]\nplatforms = ["linux-64"]\noutputs = ["locks/{platform}.requirements.txt"]\n'
     Path("envsolve.toml").write_text(text, encoding="utf-8")
     Path("locks").mkdir()
@@ -164,7 +164,7 @@ def test_a_revision_alone_stands_for_every_lock_of_the_project(git: Git, envsolv
     assert [it["new"] for it in found] == [str(lock)]  # and not requirements.txt, which the project does not name
 
 
-def test_the_project_may_be_named(git: Git, envsolve: Envsolve, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_project_can_be_named(git: Git, envsolve: Envsolve, monkeypatch: pytest.MonkeyPatch) -> None:
     Path("envsolve.toml").write_text('frameworks = ["pytorch"]\noutputs = ["requirements.txt"]\n', encoding="utf-8")
     Path("requirements.txt").write_text(_NEW, encoding="utf-8")
     (elsewhere := Path.cwd().parent / "elsewhere").mkdir()  # outside of the repository
@@ -193,7 +193,7 @@ def test_the_project_may_be_named(git: Git, envsolve: Envsolve, monkeypatch: pyt
         (("HEAD", "--json", "--output-format", "junit"), "contradictory-options", "--output-format junit"),
     ],
 )
-def test_what_cannot_be_compared_is_an_error(
+def test_incomparable_files_are_an_error(
     arguments: tuple[str, ...], code: str, says: str, git: Git, envsolve: Envsolve
 ) -> None:
     Path("conflict.txt").write_text("<<<<<<< a\nx==1\n=======\nx==2\n>>>>>>> b\n", encoding="utf-8")
@@ -205,9 +205,7 @@ def test_what_cannot_be_compared_is_an_error(
     assert says in done.err
 
 
-def test_without_git_two_files_can_still_be_compared(
-    git: Git, envsolve: Envsolve, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_without_git_two_files_can_be_compared(git: Git, envsolve: Envsolve, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", "")
     assert envsolve("diff", "requirements.txt", "requirements.txt").code == 0
     done = envsolve("diff", "HEAD", "requirements.txt")
@@ -229,7 +227,7 @@ def test_a_lock_for_several_platforms_is_compared_on_each(envsolve: Envsolve) ->
     assert (done.code, "error: different-platforms" in done.err) == (2, True)
 
 
-def test_locks_of_two_formats_have_the_same_packages(envsolve: Envsolve) -> None:
+def test_locks_of_two_formats_can_be_compared(envsolve: Envsolve) -> None:
     pylock, requirements = (
         str(_SNAPSHOTS / name) for name in ("pylock.python-lock-rtx-3090.toml", "python-lock-rtx-3090.requirements.txt")
     )
@@ -246,7 +244,7 @@ def test_locks_of_two_formats_have_the_same_packages(envsolve: Envsolve) -> None
         ("https://index.example.org/", "https://mirror.example.org/", ["source"]),
     ],
 )
-def test_a_package_with_other_files_or_from_elsewhere_is_named(
+def test_a_package_with_other_files_or_another_origin_is_named(
     old: str, new: str, differs: list[str], envsolve: Envsolve, tmp_path: Path
 ) -> None:
     text = f"--index-url https://index.example.org/simple\nnumpy==2.2.0 --hash=sha256:{'0' * 64}\n"
@@ -259,7 +257,7 @@ def test_a_package_with_other_files_or_from_elsewhere_is_named(
 
 
 @pytest.mark.parametrize("driver", ["", "banana"])
-def test_a_recorded_driver_that_is_no_version_does_not_count(driver: str, envsolve: Envsolve, tmp_path: Path) -> None:
+def test_an_invalid_recorded_driver_is_ignored(driver: str, envsolve: Envsolve, tmp_path: Path) -> None:
     lock = _SNAPSHOTS / "pylock.python-lock-rtx-3090.toml"
     found = json.loads(envsolve("diff", str(lock), str(lock), "--json").out)["diffs"][0]["after"]
     text, floor = lock.read_text(encoding="utf-8"), f'minimum_driver = "{found["driver_floor"]}"'
@@ -271,7 +269,7 @@ def test_a_recorded_driver_that_is_no_version_does_not_count(driver: str, envsol
     assert json.loads(done.out)["diffs"][0]["after"] == found
 
 
-def test_packages_for_another_platform_do_not_count(envsolve: Envsolve, tmp_path: Path) -> None:
+def test_packages_for_other_platforms_are_ignored(envsolve: Envsolve, tmp_path: Path) -> None:
     text = _CASES["a newer PyTorch in a uv.lock drops old GPUs"][0]["new"]
     runtime = text.replace("nvidia-cudnn-cu12", "nvidia-cuda-runtime-cu12").replace("9.10.2.21", "12.8.90")
     marker = "platform_machine == 'x86_64' and sys_platform == 'linux'"
@@ -289,7 +287,7 @@ def test_packages_for_another_platform_do_not_count(envsolve: Envsolve, tmp_path
     assert [found["after"][it] for it in ("driver_floor", "cuda")] == ["525.60.13", "12.8"]
 
 
-def test_the_driver_that_two_locks_recorded_for_their_gpus_counts(envsolve: Envsolve, tmp_path: Path) -> None:
+def test_the_recorded_drivers_of_two_locks_are_compared(envsolve: Envsolve, tmp_path: Path) -> None:
     text = (_SNAPSHOTS / "tensorflow.linux-64.explicit.txt").read_text(encoding="utf-8")
     assert "525.60.13" in text
     paths = [tmp_path / name for name in ("old.txt", "new.txt")]

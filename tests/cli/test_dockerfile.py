@@ -1,4 +1,4 @@
-"""A Dockerfile from the command line: its name, what stays of one that is there, and what its shell lines install."""
+"""A Dockerfile from the command line: its name, what stays of an existing one, and what its shell lines install."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ image, pins = DOCKERFILE, DOCKERFILE.pins
 
 
 @pytest.mark.parametrize("name", ["Dockerfile", "gpu.Dockerfile", "Containerfile", "Dockerfile.gpu"])
-def test_the_name_of_the_file_asks_for_it(name: str, locking: Locking, tmp_path: Path) -> None:
+def test_the_file_name_selects_the_format(name: str, locking: Locking, tmp_path: Path) -> None:
     done = image(locking, output=name)
     assert (done.code, done.out) == (0, ""), done.err
     assert (tmp_path / name).read_text().startswith("# syntax=docker/dockerfile:1\n# Made by envsolve ")
     assert pins(tmp_path / name) == ["alpha==2.0", "beta==2.0"]
 
 
-def test_it_is_the_lock_of_a_requirements_file(envsolve: Envsolve, world: IndexServer) -> None:
+def test_it_has_the_lock_of_a_requirements_file(envsolve: Envsolve, world: IndexServer) -> None:
     words = ("torch", "torchvision", "--driver", "535.183.01", *GPU)
     indexes = ("--index-url", world.index_url, "--pytorch-index-url", f"{world.url}/whl")
     lock, made = (envsolve(*words, *indexes, "--format", it) for it in ("requirements", "dockerfile"))
@@ -38,7 +38,7 @@ def test_it_is_the_lock_of_a_requirements_file(envsolve: Envsolve, world: IndexS
 
 
 class TestOneThatIsThere:
-    """``alpha`` and ``beta`` were locked at 2.0, and 3.0 came out since."""
+    """``alpha`` and ``beta`` were locked at 2.0, and 3.0 was released since."""
 
     @pytest.fixture
     def path(self, locking: Locking, tmp_path: Path) -> Path:
@@ -55,21 +55,23 @@ class TestOneThatIsThere:
             (("-U",), ["alpha==3.0", "beta==3.0"]),
         ],
     )
-    def test_keeps_its_pins_but_for_those_that_are_let_go(
+    def test_keeps_its_pins_except_for_upgrades(
         self, options: tuple[str, ...], found: list[str], path: Path, locking: Locking
     ) -> None:
         done = image(locking, "alpha", *options)
         assert done.code == 0, done.err
         assert pins(path) == found
 
-    def test_is_the_same_after_the_same_command(self, path: Path, locking: Locking) -> None:
+    def test_the_command_is_repeatable(self, path: Path, locking: Locking) -> None:
         before = path.read_bytes()
         assert image(locking).code == 0
         assert path.read_bytes() == before
 
 
 @pytest.mark.parametrize("options", [(), ("-U",)])
-def test_a_dockerfile_of_someone_else_stays(options: tuple[str, ...], locking: Locking, tmp_path: Path) -> None:
+def test_a_dockerfile_that_envsolve_did_not_write_is_not_overwritten(
+    options: tuple[str, ...], locking: Locking, tmp_path: Path
+) -> None:
     mine = "FROM python:3.12-slim\nRUN pip install alpha==1.0\n"
     (tmp_path / "Dockerfile").write_text(mine)
     done = image(locking, "alpha", *options)
@@ -82,7 +84,7 @@ def test_a_dockerfile_of_someone_else_stays(options: tuple[str, ...], locking: L
 
 @pytest.mark.thorough
 class TestItsShellLines:
-    """The here-document as BuildKit copies it, and the last RUN as its shell runs it; a venv stands for the image."""
+    """The here-document as BuildKit copies it, and the last RUN as its shell runs it; a venv replaces the image."""
 
     @pytest.fixture
     def path(self, locking: Locking, tmp_path: Path) -> Path:
@@ -93,20 +95,20 @@ class TestItsShellLines:
     def installed(self, text: str, directory: Path) -> subprocess.CompletedProcess[str]:
         judge = pytest.importorskip("dockerfile", reason="BuildKit's parser is a wheel for some platforms only")
         read = judge.parse_string(text)
-        (held,) = [heredoc.content for it in read for heredoc in it.heredocs]
+        (script,) = [heredoc.content for it in read for heredoc in it.heredocs]
         file = directory / "requirements.txt"
-        file.write_text(held)
+        file.write_text(script)
         run = [it for it in read if it.cmd == "RUN"][-1]
         assert all(flag.startswith("--mount=") for flag in run.flags)
         (words,) = run.value
         return run_in_venv(["/bin/sh", "-c", words.replace(_IN_THE_IMAGE, str(file))], directory)
 
-    def test_install_what_is_locked(self, path: Path, tmp_path: Path) -> None:
+    def test_install_the_locked_packages(self, path: Path, tmp_path: Path) -> None:
         done = self.installed(path.read_text(), tmp_path)
         assert done.returncode == 0, done.stderr
         assert "Successfully installed alpha-2.0 beta-2.0 native-1.0" in done.stdout
 
-    def test_install_nothing_with_another_content(self, path: Path, tmp_path: Path) -> None:
+    def test_do_not_install_altered_content(self, path: Path, tmp_path: Path) -> None:
         text = path.read_text()
         done = self.installed(with_another_hash(text), tmp_path)
         assert done.returncode != 0

@@ -1,4 +1,4 @@
-"""What the documentation shows is what envsolve prints: every transcript in docs is run again, by a shell.
+"""The documentation shows the current output of envsolve: every transcript in docs is run again, by a shell.
 
 The machine is the fake driver's, the package indexes are those of tests/cli/worlds.py on the loopback interface. With
 ENVSOLVE_UPDATE_SNAPSHOTS set the pages are brought up to date instead.
@@ -50,13 +50,13 @@ _ON_THE_BUS = re.compile(r"(?<=  asked pci: )\d+(?= GPUs)")
 
 
 class Reader:
-    """Does what the reader of a page does, in a directory of its own."""
+    """Follows the steps of a page in a separate directory."""
 
     def __init__(self, directory: Path, driver: FakeDriver, world: IndexServer) -> None:
         self.project = directory / "project"
         self.project.mkdir()
         self._home, self._driver, self._url = directory, driver, world.url
-        self._whl = f"{world.url.replace('127.0.0.1', 'localhost')}/whl"  # told apart from a mirror that is named
+        self._whl = f"{world.url.replace('127.0.0.1', 'localhost')}/whl"  # distinguished from a mirror that is named
         program = directory / "bin" / "envsolve"
         program.parent.mkdir()
         code = shlex.quote(PROGRAM.format(url=world.url, whl=self._whl + "/"))
@@ -65,7 +65,7 @@ class Reader:
         self.machine = MACHINE
 
     def answer(self, command: str) -> list[str]:
-        """The lines that a terminal shows, with this machine's own facts left out."""
+        """The lines on a terminal, without facts of this machine."""
         done = subprocess.run(
             ["/bin/sh", "-c", command.replace(MIRROR, self._url)],
             cwd=self.project,
@@ -117,7 +117,7 @@ def reader(tmp_path: Path, fake_driver: FakeDriver, world: IndexServer) -> Reade
 
 
 def run_again(text: str, reader: Reader) -> str:
-    """A page with every transcript as it is now."""
+    """A page with every transcript updated."""
     lines = text.splitlines()
     again: list[str] = []
     done = 0
@@ -144,7 +144,7 @@ def _block_again(block: Block, reader: Reader) -> list[str]:
 )
 @pytest.mark.thorough
 @pytest.mark.parametrize("name", WITH_TRANSCRIPTS)
-def test_every_transcript_is_that_of_today(name: str, reader: Reader) -> None:
+def test_every_transcript_is_up_to_date(name: str, reader: Reader) -> None:
     text = PAGES[name].read_text(encoding="utf-8")
     today = run_again(text, reader)
     if os.environ.get("ENVSOLVE_UPDATE_SNAPSHOTS"):
@@ -165,12 +165,12 @@ def transcripts() -> Iterator[tuple[str, Block]]:
                 yield name, block
 
 
-def test_what_is_not_run_says_why_and_is_counted() -> None:
+def test_commands_that_are_not_run_are_marked_with_a_reason() -> None:
     reasons = [(name, block.says("not run")) for name, block in transcripts() if block.says("not run")]
     assert len(reasons) == NOT_RUN, reasons
 
 
-def test_every_console_block_begins_with_a_command() -> None:
+def test_every_console_block_starts_with_a_command() -> None:
     assert [name for name, block in transcripts() if not block.lines or not block.lines[0].startswith("$ ")] == []
 
 
@@ -181,15 +181,15 @@ _END = re.compile(r" *;| +(?:[>|#]|\\\||&&|2>|< )")
 
 
 def shown_commands() -> Iterator[tuple[str, str]]:
-    """Every command of envsolve in a block or between backticks of any page, those that are not run among them."""
+    """Every command of envsolve in a block or between backticks of any page, including those that are not run."""
     for name, path in {**PAGES, "../README.md": DOCS.parent / "README.md"}.items():
         for indented, quoted in _COMMAND.findall(path.read_text(encoding="utf-8")):
             yield name, _END.split(" ".join((indented or quoted).removesuffix("\\").split()))[0]
 
 
 @pytest.mark.parametrize(("page", "command"), sorted(set(shown_commands())))
-def test_every_command_that_is_shown_is_understood(page: str, command: str) -> None:
-    """Its words are read, and nothing is done."""
+def test_every_command_in_the_docs_is_valid(page: str, command: str) -> None:
+    """Its arguments are parsed, and nothing is done."""
     _, *words = shlex.split(command)
     if "..." in words or words[0] in ("--help", "--version"):
         return
@@ -215,9 +215,9 @@ SHOWN_JSON = [
 
 
 @pytest.mark.parametrize(("command", "text"), SHOWN_JSON, ids=[command for command, _ in SHOWN_JSON])
-def test_the_json_that_is_shown_is_what_its_schema_says(command: str, text: str) -> None:
+def test_json_in_the_docs_matches_its_schema(command: str, text: str) -> None:
     require_documented(["--json", *shlex.split(command)[1:]], text)
 
 
-def test_json_is_shown() -> None:
+def test_the_docs_show_json() -> None:
     assert len(SHOWN_JSON) >= 9

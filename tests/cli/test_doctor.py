@@ -1,4 +1,4 @@
-"""``envsolve doctor`` in a process of its own, on machines that the fake driver plays and environments on disk."""
+"""``envsolve doctor`` in its own process, on machines simulated by the fake driver and environments on disk."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ CUDA_TORCH = {"torch/version.py": "__version__ = '2.8.0+cu128'\ncuda: Optional[s
 
 
 def environment(directory: Path, version: str, files: Mapping[str, str], *, python: bool = True) -> Path:
-    """A virtual environment that says it holds this version of PyTorch; nothing of it can be imported."""
+    """A virtual environment with metadata of this version of PyTorch; nothing in it can be imported."""
     site = directory / f"lib/python{sys.version_info.major}.{sys.version_info.minor}/site-packages"
     package = site / f"torch-{version}.dist-info"
     package.mkdir(parents=True)
@@ -50,7 +50,7 @@ def environment(directory: Path, version: str, files: Mapping[str, str], *, pyth
 
 
 def install(site: Path, *names: str) -> None:
-    """Distributions beside it, of which nothing is there but what says so."""
+    """Distributions in it, which only have metadata."""
     for name in names:
         (site / f"{name}-1.20.1.dist-info").mkdir()
         metadata = f"Metadata-Version: 2.1\nName: {name.replace('_', '-')}\nVersion: 1.20.1\n"
@@ -68,7 +68,7 @@ def answered(done: subprocess.CompletedProcess[str]) -> dict[str, Any]:
     return answer
 
 
-def test_the_contract_of_the_json(fake_driver: FakeDriver, tmp_path: Path) -> None:
+def test_the_json_matches_its_contract(fake_driver: FakeDriver, tmp_path: Path) -> None:
     prefix = environment(tmp_path / "env", "2.8.0+cu128", CUDA_TORCH)
     environ = fake_driver.environ(driver="580.95.05", cuda="13.0", devices=[RTX_3090])
     answer = answered(doctor(environ, "--prefix", str(prefix), "--json"))
@@ -79,7 +79,7 @@ def test_the_contract_of_the_json(fake_driver: FakeDriver, tmp_path: Path) -> No
         assert {"id", "title", "severity", "in_scope", "cause", "fix", "commands", "evidence"} <= set(finding)
 
 
-def test_a_build_for_the_cpu_on_a_machine_with_a_gpu_is_an_error(fake_driver: FakeDriver, tmp_path: Path) -> None:
+def test_a_cpu_build_on_a_machine_with_a_gpu_is_an_error(fake_driver: FakeDriver, tmp_path: Path) -> None:
     prefix = environment(tmp_path / "env", "2.8.0+cpu", CPU_TORCH)
     environ = fake_driver.environ(driver="580.95.05", cuda="13.0", devices=[RTX_3090])
     done = doctor(environ, "--prefix", str(prefix), "--json")
@@ -98,15 +98,17 @@ UV_LOCK = (
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="the build in the lock is one of Linux")
-def test_the_lock_of_uv_in_the_directory_is_judged(fake_driver: FakeDriver, tmp_path: Path) -> None:
+def test_the_uv_lock_in_the_directory_is_checked(fake_driver: FakeDriver, tmp_path: Path) -> None:
     (tmp_path / "uv.lock").write_text(UV_LOCK)
     prefix = environment(tmp_path / "env", "2.8.0+cu128", CUDA_TORCH)
 
     def findings(*words: str, **machine: Any) -> dict[str, dict[str, Any]]:
         environ = fake_driver.environ(**machine)
         command = [sys.executable, "-m", "envsolve", "doctor", "--json", *words]
-        kept = {key: it for key, it in environ.items() if key not in ("VIRTUAL_ENV", "CONDA_PREFIX")}
-        done = subprocess.run(command, env=kept, cwd=tmp_path, capture_output=True, text=True, check=False, timeout=60)
+        inherited = {key: it for key, it in environ.items() if key not in ("VIRTUAL_ENV", "CONDA_PREFIX")}
+        done = subprocess.run(
+            command, env=inherited, cwd=tmp_path, capture_output=True, text=True, check=False, timeout=60
+        )
         return {it["id"]: it for it in answered(done)["findings"]}
 
     old = findings(driver="570.124.06", cuda="12.8", devices=[RTX_3090])["lock-does-not-run-here"]
@@ -138,7 +140,7 @@ def test_junit_has_a_case_for_each_check(fake_driver: FakeDriver, tmp_path: Path
     assert len({case.get("name") for case in suite}) == len(suite)
 
 
-def test_a_build_without_code_for_the_gpu_is_an_error_though_nothing_was_run(
+def test_a_build_without_code_for_the_gpu_is_an_error_without_running_it(
     fake_driver: FakeDriver, tmp_path: Path
 ) -> None:
     prefix = environment(tmp_path / "env", "2.8.0+cu128", CUDA_TORCH)
@@ -161,7 +163,7 @@ def test_the_plan_is_an_environment_for_this_machine(fake_driver: FakeDriver, tm
 
 
 @pytest.mark.thorough
-def test_the_plan_for_an_environment_of_conda_is_one_of_conda(fake_driver: FakeDriver, tmp_path: Path) -> None:
+def test_the_plan_for_a_conda_environment_uses_conda(fake_driver: FakeDriver, tmp_path: Path) -> None:
     prefix = environment(tmp_path / "env", "2.8.0+cu128", CUDA_TORCH)
     (prefix / "conda-meta").mkdir()
     environ = fake_driver.environ(driver="580.95.05", cuda="13.0", devices=[GTX_1080_TI])
@@ -172,20 +174,20 @@ def test_the_plan_for_an_environment_of_conda_is_one_of_conda(fake_driver: FakeD
     assert "GTX 1080 Ti (6.1)" in done.stdout
 
 
-def test_the_plan_for_a_venv_is_what_pip_reads(fake_driver: FakeDriver, tmp_path: Path) -> None:
+def test_the_plan_for_a_venv_is_valid_for_pip(fake_driver: FakeDriver, tmp_path: Path) -> None:
     prefix = environment(tmp_path / "env", "2.8.0+cu128", CUDA_TORCH)
     environ = fake_driver.environ(driver="580.95.05", cuda="13.0", devices=[GTX_1080_TI])
     done = doctor(environ, "--prefix", str(prefix), "--fix-plan")
     assert done.stdout.splitlines()[1] == f"#   envsolve doctor --prefix {prefix} --fix-plan"
     file = tmp_path / "requirements.in"
     file.write_text(done.stdout)
-    asked = read_requirement_file(str(file))
-    assert "torch==2.8.0+cu126" in [line.text for line in asked.requirements]
-    assert asked.extra_index_urls == ("https://download.pytorch.org/whl/cu126",)
+    requirements = read_requirement_file(str(file))
+    assert "torch==2.8.0+cu126" in [line.text for line in requirements.requirements]
+    assert requirements.extra_index_urls == ("https://download.pytorch.org/whl/cu126",)
 
 
 @pytest.mark.thorough
-def test_what_a_plan_for_a_venv_would_overwrite_is_uninstalled_first(fake_driver: FakeDriver, tmp_path: Path) -> None:
+def test_packages_that_a_plan_would_overwrite_are_uninstalled_first(fake_driver: FakeDriver, tmp_path: Path) -> None:
     prefix = environment(tmp_path / "env", "2.8.0+cu128", CUDA_TORCH)
     (site,) = prefix.glob("lib/python*/site-packages")
     install(site, "onnxruntime", "numpy")
@@ -196,7 +198,7 @@ def test_what_a_plan_for_a_venv_would_overwrite_is_uninstalled_first(fake_driver
 
 
 @pytest.mark.thorough
-def test_where_nothing_can_be_proven_another_way_is_named(fake_driver: FakeDriver, tmp_path: Path) -> None:
+def test_if_nothing_can_be_tested_another_way_is_suggested(fake_driver: FakeDriver, tmp_path: Path) -> None:
     prefix = environment(tmp_path / "env", "2.8.0+cu128", CUDA_TORCH)
     shutil.rmtree(next(prefix.glob("lib/python*/site-packages")))
     gpu = fake_driver.environ(driver="580.95.05", cuda="13.0", devices=[RTX_3090])
@@ -218,11 +220,11 @@ def test_a_plan_needs_a_framework(fake_driver: FakeDriver, tmp_path: Path) -> No
     assert done.stderr.startswith("error: nothing-to-plan\n")
 
 
-def test_a_plan_and_findings_as_data_are_two_things(envsolve: Envsolve) -> None:
+def test_a_plan_and_findings_are_separate_in_json(envsolve: Envsolve) -> None:
     assert json.loads(envsolve("doctor", "--fix-plan", "--json").out)["error"]["code"] == "contradictory-options"
 
 
-def test_an_environment_whose_python_is_gone_is_examined_by_its_files(fake_driver: FakeDriver, tmp_path: Path) -> None:
+def test_an_environment_without_its_python_is_examined_by_its_files(fake_driver: FakeDriver, tmp_path: Path) -> None:
     prefix = environment(tmp_path / "env", "2.8.0+cpu", CPU_TORCH, python=False)
     environ = fake_driver.environ(driver="580.95.05", cuda="13.0", devices=[RTX_3090])
     done = doctor(environ, "--prefix", str(prefix), "--json")
@@ -240,7 +242,7 @@ def test_nothing_is_written(fake_driver: FakeDriver, tmp_path: Path) -> None:
     assert _state(prefix) == before
 
 
-def test_a_driver_that_hangs_does_not_hang_the_doctor(fake_driver: FakeDriver, tmp_path: Path) -> None:
+def test_a_hanging_driver_does_not_hang_the_doctor(fake_driver: FakeDriver, tmp_path: Path) -> None:
     prefix = environment(tmp_path / "env", "2.8.0+cpu", CPU_TORCH)
     environ = fake_driver.environ(
         driver="580.95.05", cuda="13.0", devices=[RTX_3090], hang=("cuInit",), ENVSOLVE_PROBE_TIMEOUT="0.7"
@@ -259,7 +261,7 @@ def test_secrets_in_variables_are_masked(fake_driver: FakeDriver, tmp_path: Path
 
 
 @pytest.mark.thorough
-def test_a_directory_that_is_gone_does_not_matter(fake_driver: FakeDriver, tmp_path: Path) -> None:
+def test_a_removed_working_directory_does_not_matter(fake_driver: FakeDriver, tmp_path: Path) -> None:
     prefix = environment(tmp_path / "env", "2.8.0+cpu", CPU_TORCH)
     environ = fake_driver.environ(driver="580.95.05", cuda="13.0", devices=[RTX_3090])
     (tmp_path / "gone").mkdir()
@@ -269,14 +271,14 @@ def test_a_directory_that_is_gone_does_not_matter(fake_driver: FakeDriver, tmp_p
     assert done.stdout.startswith("error: cpu-build\n"), done.stderr
 
 
-def test_a_program_that_is_no_python_is_no_environment(fake_driver: FakeDriver) -> None:
+def test_a_program_that_is_not_python_is_no_environment(fake_driver: FakeDriver) -> None:
     environ = fake_driver.environ(driver="580.95.05", cuda="13.0", devices=[RTX_3090])
     done = doctor(environ, "--python", "/bin/ls")
     assert (done.returncode, done.stdout) == (3, "")
     assert done.stderr.startswith("error: python-not-usable\n")
 
 
-def test_the_text_ends_with_what_was_found(fake_driver: FakeDriver, tmp_path: Path) -> None:
+def test_the_text_ends_with_a_summary(fake_driver: FakeDriver, tmp_path: Path) -> None:
     prefix = environment(tmp_path / "env", "2.8.0+cpu", CPU_TORCH)
     environ = fake_driver.environ(driver="580.95.05", cuda="13.0", devices=[RTX_3090])
     done = doctor(environ, "--prefix", str(prefix))
@@ -291,7 +293,7 @@ def test_the_text_ends_with_what_was_found(fake_driver: FakeDriver, tmp_path: Pa
         (("--prefix", ".", "--python", "python"), "contradictory-options"),
     ],
 )
-def test_what_cannot_be_looked_at_is_one_clear_error(arguments: tuple[str, ...], code: str, tmp_path: Path) -> None:
+def test_unreadable_environments_are_one_clear_error(arguments: tuple[str, ...], code: str, tmp_path: Path) -> None:
     done = subprocess.run(
         [sys.executable, "-m", "envsolve", "doctor", *arguments],
         cwd=tmp_path,
@@ -320,7 +322,7 @@ def test_a_plan_keeps_the_python_of_the_environment(fake_driver: FakeDriver, tmp
 
 
 @pytest.mark.thorough
-def test_a_plan_with_another_python_says_why_in_one_line(fake_driver: FakeDriver, tmp_path: Path) -> None:
+def test_a_plan_with_another_python_gives_the_reason_in_one_line(fake_driver: FakeDriver, tmp_path: Path) -> None:
     prefix = environment(tmp_path / "env", "1.12.1+cu116", CUDA_TORCH, python=False)
     (prefix / "pyvenv.cfg").write_text("home = /nonexistent\nversion = 3.13.1\n")
     environ = fake_driver.environ(driver="580.95.05", cuda="13.0", devices=[RTX_3090])
@@ -334,7 +336,7 @@ def test_a_plan_with_another_python_says_why_in_one_line(fake_driver: FakeDriver
 
 @pytest.mark.thorough
 def test_a_plan_with_another_python_is_for_a_new_environment(fake_driver: FakeDriver, tmp_path: Path) -> None:
-    """Nothing that is installed is in its way."""
+    """Nothing installed conflicts with it."""
     prefix = environment(tmp_path / "env", "1.12.1+cu116", CUDA_TORCH, python=False)
     (prefix / "pyvenv.cfg").write_text("home = /nonexistent\nversion = 3.13.1\n")
     environ = fake_driver.environ(driver="580.95.05", cuda="13.0", devices=[RTX_3090])
@@ -343,7 +345,9 @@ def test_a_plan_with_another_python_is_for_a_new_environment(fake_driver: FakeDr
     assert "uninstall" not in done.stdout
 
 
-def test_a_plan_with_another_version_says_why_and_keeps_the_python(fake_driver: FakeDriver, tmp_path: Path) -> None:
+def test_a_plan_with_another_version_gives_the_reason_and_keeps_the_python(
+    fake_driver: FakeDriver, tmp_path: Path
+) -> None:
     prefix = environment(tmp_path / "env", "1.12.1+cu116", CUDA_TORCH, python=False)
     (prefix / "pyvenv.cfg").write_text("home = /nonexistent\nversion = 3.12.1\n")
     environ = fake_driver.environ(driver="580.95.05", cuda="13.0", devices=[RTX_5090])
@@ -355,8 +359,8 @@ def test_a_plan_with_another_version_says_why_and_keeps_the_python(fake_driver: 
 
 
 @pytest.mark.thorough
-def test_a_framework_that_only_its_files_tell_is_planned_for(fake_driver: FakeDriver, tmp_path: Path) -> None:
-    """Some packages of conda bring no metadata of Python."""
+def test_a_plan_covers_a_framework_known_only_from_its_files(fake_driver: FakeDriver, tmp_path: Path) -> None:
+    """Some packages of conda have no Python metadata."""
     prefix = environment(tmp_path / "env", "2.8.0+cu128", CUDA_TORCH)
     (folder,) = prefix.glob("lib/python*/site-packages/torch-*.dist-info")
     for file in folder.iterdir():
@@ -367,7 +371,7 @@ def test_a_framework_that_only_its_files_tell_is_planned_for(fake_driver: FakeDr
     assert "\ntorch==2.8.0" in done.stdout, done.stderr
 
 
-def test_the_commands_that_are_named_run_as_they_are_printed(fake_driver: FakeDriver, tmp_path: Path) -> None:
+def test_printed_commands_work_as_they_are(fake_driver: FakeDriver, tmp_path: Path) -> None:
     prefix = environment(tmp_path / "my env", "2.8.0+cu128", CUDA_TORCH)
     environ = fake_driver.environ(driver="580.95.05", cuda="13.0", devices=[GTX_1080_TI])
     done = doctor(environ, "--prefix", str(prefix))
@@ -385,13 +389,13 @@ def test_the_commands_that_are_named_run_as_they_are_printed(fake_driver: FakeDr
     assert planned.stdout.startswith("# Made by envsolve")
 
 
-def test_nothing_can_be_proven_where_the_python_does_not_run(fake_driver: FakeDriver, tmp_path: Path) -> None:
+def test_nothing_can_be_tested_if_the_python_does_not_run(fake_driver: FakeDriver, tmp_path: Path) -> None:
     prefix = environment(tmp_path / "env", "2.8.0+cpu", CPU_TORCH, python=False)
     environ = fake_driver.environ(driver="580.95.05", cuda="13.0", devices=[RTX_3090])
     assert "it has no Python of its own that runs" in doctor(environ, "--prefix", str(prefix)).stdout.splitlines()[-1]
 
 
-def test_a_variable_that_outlived_its_environment_is_a_warning(fake_driver: FakeDriver, tmp_path: Path) -> None:
+def test_a_variable_for_a_removed_environment_is_a_warning(fake_driver: FakeDriver, tmp_path: Path) -> None:
     environ = fake_driver.environ(driver="580.95.05", cuda="13.0", devices=[RTX_3090], VIRTUAL_ENV=f"{tmp_path}/gone")
     answer = answered(doctor(environ, "--json"))
     (found,) = [it for it in answer["findings"] if it["id"] == "stale-activation"]
@@ -400,7 +404,7 @@ def test_a_variable_that_outlived_its_environment_is_a_warning(fake_driver: Fake
 
 
 @pytest.mark.thorough
-def test_where_each_fact_comes_from_is_reported_when_asked(fake_driver: FakeDriver, tmp_path: Path) -> None:
+def test_sources_of_facts_are_shown_on_request(fake_driver: FakeDriver, tmp_path: Path) -> None:
     prefix = environment(tmp_path / "env", "2.8.0+cu128", CUDA_TORCH)
     secret = "--xla_dump_to=https://user:s3cr3t-t0ken@example.org"  # noqa: S105 - made up
     environ = fake_driver.environ(driver="580.95.05", cuda="13.0", devices=[RTX_3090], XLA_FLAGS=secret)

@@ -1,4 +1,4 @@
-"""``envsolve doctor --report``: Markdown for an issue, without who and where."""
+"""``envsolve doctor --report``: Markdown for an issue, without personal data."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from tests.fake_driver.builder import FakeDriver
 
 @pytest.fixture
 def environ(fake_driver: FakeDriver, tmp_path: Path) -> dict[str, str]:
-    """A machine of somebody, with a token in a variable and another one's directory in LD_LIBRARY_PATH."""
-    told = fake_driver.environ(driver="580.95.05", cuda="13.0", devices=[RTX_3090])
-    told["LD_LIBRARY_PATH"] += f":{tmp_path}/home/lovelace/cuda:/home/babbage/cuda"
+    """A user's machine, with a token in a variable and a directory of another user in LD_LIBRARY_PATH."""
+    variables = fake_driver.environ(driver="580.95.05", cuda="13.0", devices=[RTX_3090])
+    variables["LD_LIBRARY_PATH"] += f":{tmp_path}/home/lovelace/cuda:/home/babbage/cuda"
     secret = "--xla_dump_to=https://user:s3cr3t-t0ken@files.example.org/x"  # noqa: S105 - made up
-    return {**told, "HOME": f"{tmp_path}/home/lovelace", "USER": "lovelace", "XLA_FLAGS": secret}
+    return {**variables, "HOME": f"{tmp_path}/home/lovelace", "USER": "lovelace", "XLA_FLAGS": secret}
 
 
-def test_a_report_says_what_is_there_and_what_is_wrong(environ: dict[str, str], tmp_path: Path) -> None:
+def test_a_report_has_facts_and_findings(environ: dict[str, str], tmp_path: Path) -> None:
     prefix = environment(tmp_path / "home/lovelace/env", "2.8.0+cpu", CPU_TORCH)
     install(next(prefix.glob("lib/python*/site-packages")), "nvidia_cudnn_cu12", "my_secret_project")
     done = doctor(environ, "--prefix", str(prefix), "--report")
@@ -37,7 +37,7 @@ def test_a_report_says_what_is_there_and_what_is_wrong(environ: dict[str, str], 
     assert "my-secret-project" not in done.stdout
 
 
-def test_a_report_has_no_names_of_users_and_machines_and_no_secrets(environ: dict[str, str], tmp_path: Path) -> None:
+def test_a_report_has_no_user_names_machine_names_or_secrets(environ: dict[str, str], tmp_path: Path) -> None:
     prefix = environment(tmp_path / "home/lovelace/env", "2.8.0+cpu", CPU_TORCH)
     report = doctor(environ, "--prefix", str(prefix), "--report").stdout
     assert "XLA_FLAGS=" in report
@@ -46,7 +46,7 @@ def test_a_report_has_no_names_of_users_and_machines_and_no_secrets(environ: dic
     assert platform.node() not in report or len(platform.node()) < 2
 
 
-def test_a_report_goes_to_a_file(environ: dict[str, str], tmp_path: Path) -> None:
+def test_a_report_can_be_written_to_a_file(environ: dict[str, str], tmp_path: Path) -> None:
     prefix = environment(tmp_path / "env", "2.8.0+cpu", CPU_TORCH)
     done = doctor(environ, "--prefix", str(prefix), "--report", "-o", str(tmp_path / "report.md"))
     assert (done.returncode, done.stdout) == (1, "")

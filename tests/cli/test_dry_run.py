@@ -19,12 +19,12 @@ PYTORCH = ("-f", "pytorch", "--driver", "580.65.06", "-o", "environment.yml")
 
 
 def written(directory: Path) -> dict[str, bytes]:
-    """The files below ``directory``, without what was fetched."""
+    """The files below ``directory``, without downloads."""
     found = (it for it in directory.rglob("*") if it.is_file() and "cache" not in it.parts)
     return {it.relative_to(directory).as_posix(): it.read_bytes() for it in found}
 
 
-def test_a_file_would_be_new_changed_or_unchanged(
+def test_a_file_is_new_changed_or_unchanged(
     envsolve: Envsolve, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -42,7 +42,7 @@ def test_a_file_would_be_new_changed_or_unchanged(
     assert printed.out.encode() == before["environment.yml"]
 
 
-def test_a_file_that_only_force_overwrites_is_refused(
+def test_a_file_that_needs_force_is_refused(
     envsolve: Envsolve, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -51,7 +51,7 @@ def test_a_file_that_only_force_overwrites_is_refused(
     assert "would be changed" in envsolve(*PYTORCH, "--gpu", "8.6", "--dry-run", "--force").err
 
 
-def test_what_could_not_be_written_is_the_same_error(
+def test_an_impossible_write_is_the_same_error(
     envsolve: Envsolve, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -63,7 +63,7 @@ def test_what_could_not_be_written_is_the_same_error(
     )
 
 
-def test_a_variable_says_it_too(envsolve: Envsolve, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_variable_enables_it_too(envsolve: Envsolve, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("ENVSOLVE_DRY_RUN", "1")
     Path("requirements.txt").write_text("numpy==2.0\n")
@@ -72,7 +72,7 @@ def test_a_variable_says_it_too(envsolve: Envsolve, tmp_path: Path, monkeypatch:
     assert written(tmp_path).keys() == {"requirements.txt"}
 
 
-def test_what_locking_would_write_is_named(project: Project) -> None:
+def test_changes_of_lock_are_listed(project: Project) -> None:
     before = written(project.directory)
     done = project("lock", "--dry-run", *NETWORK)
     assert done.code == 0, done.err
@@ -92,7 +92,7 @@ def test_what_locking_would_write_is_named(project: Project) -> None:
     assert "would be" not in project("lock", "--dry-run", *NETWORK).err
 
 
-def test_a_requirement_is_tried_without_writing_it(project: Project) -> None:
+def test_a_new_requirement_is_tried_without_writing_it(project: Project) -> None:
     project("lock", *NETWORK)
     before = written(project.directory)
     for words in (("add", "typing-extensions"), ("remove", "numpy"), ("add", "typing-extensions", "--sync")):
@@ -107,7 +107,7 @@ def test_a_requirement_is_tried_without_writing_it(project: Project) -> None:
 COMMANDS = {"solve", "init", "lock", "add", "remove", "create", "sync", "export", "capture", "fleet import"}
 
 
-def test_every_command_that_writes_locks_or_environments_has_it() -> None:
+def test_every_command_that_writes_locks_or_environments_has_the_option() -> None:
     found = set()
     context = click.Context(cli)
     for name in cli.list_commands(context):

@@ -16,7 +16,7 @@ __all__ = ["project"]
 NETWORK = ("--cache-dir", "cache")
 
 
-def test_a_folder_may_have_spaces_in_its_name(project: Project) -> None:
+def test_a_folder_name_may_contain_spaces(project: Project) -> None:
     folder = project.directory / "my pkg ü"
     folder.mkdir()
     (folder / "pyproject.toml").write_text('[project]\nname = "my-pkg"\nversion = "1"\n')
@@ -27,7 +27,7 @@ def test_a_folder_may_have_spaces_in_its_name(project: Project) -> None:
     assert "my-pkg" not in project.read()
 
 
-def test_line_ends_stay_as_they_are(project: Project) -> None:
+def test_line_ends_are_preserved(project: Project) -> None:
     project("lock", *NETWORK)
     text = project.file.read_text()
     project.file.write_bytes(text.replace("\n", "\r\n").encode())
@@ -38,7 +38,7 @@ def test_line_ends_stay_as_they_are(project: Project) -> None:
         assert (b"typing-extensions" in content) is (command == "add")
 
 
-def test_what_is_added_is_in_the_project_and_in_all_of_its_locks(project: Project) -> None:
+def test_an_added_requirement_is_in_the_project_and_in_all_of_its_locks(project: Project) -> None:
     project("lock")
     before = pins_in(project.read())
     done = project("add", "typing-extensions", *NETWORK)
@@ -50,7 +50,7 @@ def test_what_is_added_is_in_the_project_and_in_all_of_its_locks(project: Projec
     assert project("lock", "--check").code == 0
 
 
-def test_what_is_removed_stays_where_something_else_needs_it(project: Project) -> None:
+def test_a_removed_requirement_stays_locked_if_another_package_needs_it(project: Project) -> None:
     project("add", "typing-extensions", *NETWORK)
     done = project("remove", "typing-extensions", "numpy", *NETWORK)
     assert done.code == 0, done.err
@@ -60,7 +60,7 @@ def test_what_is_removed_stays_where_something_else_needs_it(project: Project) -
     assert project("lock", "--check").code == 0
 
 
-def test_a_requirement_that_no_lock_has_room_for_changes_nothing(project: Project) -> None:
+def test_an_unsolvable_requirement_changes_nothing(project: Project) -> None:
     project("lock")
     before = {name: project.read(name) for name in (*project.files, "pyproject.toml")}
     for word in ("numpy>=99", "no-such-package", "numpy=>2"):
@@ -70,7 +70,7 @@ def test_a_requirement_that_no_lock_has_room_for_changes_nothing(project: Projec
         assert {name: project.read(name) for name in (*project.files, "pyproject.toml")} == before
 
 
-def test_a_difference_is_shown_and_nothing_written(project: Project) -> None:
+def test_a_diff_is_printed_and_nothing_is_written(project: Project) -> None:
     project("lock")
     before = project.file.read_text()
     done = project("remove", "numpy", "--diff", *NETWORK)
@@ -80,21 +80,21 @@ def test_a_difference_is_shown_and_nothing_written(project: Project) -> None:
     assert "numpy" in pins_in(project.read())
 
 
-def test_what_is_there_already_is_reported(project: Project) -> None:
+def test_an_existing_requirement_is_reported(project: Project) -> None:
     project("lock")
     done = project("add", "numpy", *NETWORK)
     assert done.code == 0
     assert "note: pyproject.toml: has numpy already\n" in done.err
 
 
-def test_without_a_project_there_is_nothing_to_add_to(project: Project) -> None:
+def test_without_a_project_add_fails(project: Project) -> None:
     project.file.unlink()
     done = project("add", "numpy")
     assert done.code == 2
     assert done.err.startswith("error: no-project\n")
 
 
-def test_a_mistake_in_the_project_is_reported_with_its_line_in_the_file(project: Project) -> None:
+def test_a_mistake_in_the_project_is_reported_with_its_line(project: Project) -> None:
     project.say('frameworks = ["pytorch"]', 'frameworks = "pytorch"')
     before = project.file.read_text()
     for words in (("add", "six"), ("remove", "numpy")):
@@ -113,7 +113,7 @@ def test_the_last_requirement_can_be_removed(project: Project) -> None:
 
 
 @pytest.mark.parametrize("words", [("add", "typing-extensions"), ("remove", "numpy")])
-def test_json_is_that_of_lock_whether_it_is_written_or_only_shown(words: tuple[str, ...], project: Project) -> None:
+def test_json_equals_that_of_lock_with_and_without_writing(words: tuple[str, ...], project: Project) -> None:
     project("lock")
     before = project.file.read_text()
     shown = project(*words, "--diff", "--json", *NETWORK)
@@ -127,7 +127,7 @@ def test_json_is_that_of_lock_whether_it_is_written_or_only_shown(words: tuple[s
     assert project.file.read_text() != before
 
 
-def test_with_json_a_refusal_is_data_too(project: Project) -> None:
+def test_with_json_an_error_is_json_too(project: Project) -> None:
     project("lock")
     done = project("add", "numpy>=99", "--json", *NETWORK)
     assert (done.code, json.loads(done.out)["error"]["code"]) == (1, "version-not-found")

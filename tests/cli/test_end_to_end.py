@@ -1,4 +1,4 @@
-"""The main job in a process of its own, on machines that the fake driver plays."""
+"""The main job in its own process, on machines simulated by the fake driver."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def test_two_kinds_of_gpus_get_one_build_for_both(fake_driver: FakeDriver) -> No
     assert answer["host"]["origin"]["driver"] == "nvml"
 
 
-def test_an_old_driver_is_named_with_its_source(fake_driver: FakeDriver) -> None:
+def test_an_old_driver_is_reported_with_its_source(fake_driver: FakeDriver) -> None:
     environ = fake_driver.environ(driver="550.163.01", cuda="12.4", devices=[Device("NVIDIA GeForce RTX 4090", "8.9")])
     done = run(environ, "-f", "pytorch==2.15.*")
     assert done.returncode == 1
@@ -57,14 +57,14 @@ def test_a_driver_option_overrides_detection(fake_driver: FakeDriver) -> None:
     assert (host["driver"], host["driver_cuda"], host["origin"]["driver"]) == ("580.65.06", "13.0", "--driver")
 
 
-def test_a_hidden_gpu_is_a_gpu_all_the_same(fake_driver: FakeDriver) -> None:
+def test_a_hidden_gpu_still_counts(fake_driver: FakeDriver) -> None:
     environ = fake_driver.environ(driver="580.65.06", cuda="13.0", devices=[RTX_3090], CUDA_VISIBLE_DEVICES="-1")
     done = run(environ, "-f", "pytorch", "--format", "json")
     assert json.loads(done.stdout)["cuda"] is not None
     assert "CUDA_VISIBLE_DEVICES" in done.stderr
 
 
-def test_a_listing_for_a_broken_driver_asks_for_the_name_of_the_gpu(fake_driver: FakeDriver) -> None:
+def test_a_machine_with_a_broken_driver_needs_gpu_for_a_listing(fake_driver: FakeDriver) -> None:
     environ = fake_driver.environ(fail={"nvmlInitWithFlags": 18, "cuInit": 803, "nvidia-smi": 18})
     done = run(environ, "matrix", "list", "--gpu", "auto")
     assert (done.returncode, done.stdout) == (1, "")
@@ -73,7 +73,7 @@ def test_a_listing_for_a_broken_driver_asks_for_the_name_of_the_gpu(fake_driver:
     assert "CPU environment" not in done.stderr
 
 
-def test_a_broken_driver_never_ends_in_a_cpu_environment(fake_driver: FakeDriver) -> None:
+def test_a_broken_driver_never_results_in_a_cpu_environment(fake_driver: FakeDriver) -> None:
     environ = fake_driver.environ(fail={"nvmlInitWithFlags": 18, "cuInit": 803, "nvidia-smi": 18})
     done = run(environ, "-f", "pytorch")
     assert done.returncode == 1
@@ -82,12 +82,12 @@ def test_a_broken_driver_never_ends_in_a_cpu_environment(fake_driver: FakeDriver
     assert "--gpu none" in done.stderr
 
 
-def test_a_named_gpu_helps_where_the_driver_is_broken(fake_driver: FakeDriver) -> None:
+def test_a_named_gpu_works_with_a_broken_driver(fake_driver: FakeDriver) -> None:
     environ = fake_driver.environ(fail={"nvmlInitWithFlags": 18, "cuInit": 803, "nvidia-smi": 18})
     assert run(environ, "-f", "pytorch", "--gpu", "RTX 3090").returncode == 0
 
 
-def test_no_gpu_is_a_cpu_environment_with_one_note(fake_driver: FakeDriver) -> None:
+def test_without_a_gpu_the_result_is_a_cpu_environment_with_one_note(fake_driver: FakeDriver) -> None:
     environ = fake_driver.environ(parts=())
     if json.loads(run(environ, "detect", "--json").stdout)["status"] != "no-hardware":
         pytest.skip("this machine has an NVIDIA GPU of its own")
@@ -98,7 +98,7 @@ def test_no_gpu_is_a_cpu_environment_with_one_note(fake_driver: FakeDriver) -> N
     assert done.stderr.startswith("note: no NVIDIA GPU was found")
 
 
-def test_detect_feeds_host(fake_driver: FakeDriver, tmp_path: Path) -> None:
+def test_output_of_detect_is_input_for_host(fake_driver: FakeDriver, tmp_path: Path) -> None:
     environ = fake_driver.environ(driver="570.195.03", cuda="12.8", devices=[RTX_5090, RTX_5090])
     path = tmp_path / "host.json"
     assert run(environ, "detect", "-o", str(path)).returncode == 0
@@ -117,7 +117,7 @@ def test_detect_reports_every_fact_with_its_source(fake_driver: FakeDriver) -> N
     assert "source libcuda" in done.stdout
 
 
-def test_the_driver_of_this_machine_says_nothing_about_another_system(fake_driver: FakeDriver) -> None:
+def test_the_driver_of_this_machine_does_not_apply_to_another_system(fake_driver: FakeDriver) -> None:
     environ = fake_driver.environ(driver="525.85.12", cuda="12.0", devices=[RTX_3090])
     done = run(environ, "-f", "pytorch", "--platform", "win-64", "--format", "json")
     assert json.loads(done.stdout)["host"]["driver"] is None

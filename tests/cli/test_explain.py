@@ -1,4 +1,4 @@
-"""``envsolve explain`` as a person meets it: texts, files and pipes in, findings out."""
+"""``envsolve explain`` from the user's view: texts, files and pipes in, findings out."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ CUDART = (
 
 
 class _Stdin(io.TextIOWrapper):
-    """Standard input that holds bytes and is no terminal."""
+    """Standard input with bytes that is not a terminal."""
 
     def __init__(self, content: bytes) -> None:
         super().__init__(io.BytesIO(content), encoding="utf-8")
@@ -54,7 +54,7 @@ def test_the_contract_of_the_json(envsolve: Envsolve) -> None:
 PTXAS = "jax: ptxas too old"
 
 
-def test_a_version_that_only_the_lock_here_names_counts(
+def test_a_version_that_only_the_local_lock_names_is_used(
     envsolve: Envsolve, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -84,7 +84,7 @@ def test_a_version_that_only_the_lock_here_names_counts(
     assert envsolve(*words, PTXAS).out == without.out
 
 
-def test_ptxas_is_to_be_of_the_build_s_cuda_and_to_know_the_gpu(envsolve: Envsolve) -> None:
+def test_ptxas_must_match_the_cuda_of_the_build_and_know_the_gpu(envsolve: Envsolve) -> None:
     old = envsolve("explain", "--gpu", "V100", "-f", "jax==0.10.2", "ptxas too old").out
     assert "pip install -U 'nvidia-cuda-nvcc-cu12>=12.9'" in old
     toolkit = envsolve("explain", "--gpu", "V100", "-f", "jax==0.10.2", "ptxas too old", "/usr/local/cuda-12.1/bin").out
@@ -107,18 +107,18 @@ def test_standard_input_is_read(
     assert envsolve("explain", *arguments).out.startswith("error: cuda-library-missing\n")
 
 
-def test_words_that_the_shell_has_split_are_one_text(envsolve: Envsolve) -> None:
+def test_words_split_by_the_shell_are_one_text(envsolve: Envsolve) -> None:
     assert envsolve("explain", *CUDART.split()).out.startswith("error: cuda-library-missing\n")
 
 
 @pytest.mark.parametrize("encoding", ["utf-16", "utf-8-sig", "utf-16-le", "utf-16-be"])
-def test_a_log_that_powershell_wrote_is_read(envsolve: Envsolve, tmp_path: Path, encoding: str) -> None:
+def test_a_log_written_by_powershell_is_read(envsolve: Envsolve, tmp_path: Path, encoding: str) -> None:
     path = tmp_path / "train.log"
     path.write_bytes(f"epoch 1\r\n{CUDART}\r\n".encode(encoding))
     assert envsolve("explain", str(path)).out.startswith("error: cuda-library-missing\n")
 
 
-def test_the_command_of_a_finding_was_solved_for_the_gpu_of_the_text(envsolve: Envsolve) -> None:
+def test_the_command_of_a_finding_is_solved_for_the_gpu_in_the_text(envsolve: Envsolve) -> None:
     found = json.loads(envsolve("explain", "--json", NO_KERNEL).out)["findings"][0]
     (command,) = [it for it in found["commands"] if it.startswith("envsolve --framework")]
     assert "--gpu 12.0" in command
@@ -134,14 +134,14 @@ def test_a_refusal_of_the_solver_is_not_in_a_fix_that_has_commands(envsolve: Env
     assert "No environment fits" in found["more"]
 
 
-def test_a_version_is_not_stored_where_only_ptx_would_serve_the_gpu(envsolve: Envsolve) -> None:
+def test_a_version_with_only_ptx_for_the_gpu_is_not_recommended(envsolve: Envsolve) -> None:
     text = f"torch 2.5.1\n{NO_KERNEL}"
     assert "compute_90" in envsolve("-f", "pytorch==2.5.*", "--gpu", "12.0", "--platform", "linux-64").out
     commands = json.loads(envsolve("explain", "--json", "--platform", "linux-64", text).out)["findings"][0]["commands"]
     assert [it for it in commands if it.startswith("envsolve --framework pytorch --gpu 12.0")]
 
 
-def test_options_sharpen_the_answer(envsolve: Envsolve) -> None:
+def test_options_improve_the_answer(envsolve: Envsolve) -> None:
     text = "CUDA driver version is insufficient for CUDA runtime version"
     bare = envsolve("explain", text).out
     sharp = envsolve("explain", "-f", "pytorch==2.11.0", "--gpu", "RTX 3090", "--driver", "535.183.01", text).out
@@ -150,7 +150,7 @@ def test_options_sharpen_the_answer(envsolve: Envsolve) -> None:
     assert "--driver 535.183.01 --gpu 8.6" in sharp
 
 
-def test_a_host_file_sharpens_it_too(envsolve: Envsolve, tmp_path: Path) -> None:
+def test_a_host_file_also_improves_it(envsolve: Envsolve, tmp_path: Path) -> None:
     host = tmp_path / "host.json"
     host.write_text(
         json.dumps(
@@ -169,7 +169,7 @@ def test_a_host_file_sharpens_it_too(envsolve: Envsolve, tmp_path: Path) -> None
     assert "--gpu 8.6" in done.out
 
 
-def test_of_several_causes_the_others_have_a_line_each_and_all_their_words_with_v(envsolve: Envsolve) -> None:
+def test_only_the_first_cause_is_explained_in_full_without_verbose(envsolve: Envsolve) -> None:
     text = "CUDA error: no kernel image is available for execution on the device"
     short, full = envsolve("explain", text).out, envsolve("explain", "-v", text).out
     others = [it for it in short.splitlines() if it.startswith("or: ")]
@@ -181,7 +181,7 @@ def test_of_several_causes_the_others_have_a_line_each_and_all_their_words_with_
     assert "\nor: " not in envsolve("explain", sure).out
 
 
-def test_json_says_how_sure_a_cause_is_and_what_was_read(envsolve: Envsolve) -> None:
+def test_json_has_the_confidence_and_the_lines_that_were_read(envsolve: Envsolve) -> None:
     (sure,) = json.loads(envsolve("explain", "--json", NO_KERNEL).out)["findings"]
     assert sure["confidence"] == "high"
     assert sure["facts"]["capability"] == "12.0"
@@ -190,7 +190,7 @@ def test_json_says_how_sure_a_cause_is_and_what_was_read(envsolve: Envsolve) -> 
     assert open_["possible_causes"][0]["title"] == open_["title"]
 
 
-def test_a_newer_driver_beside_the_text_is_not_to_be_updated(envsolve: Envsolve) -> None:
+def test_a_newer_given_driver_needs_no_update(envsolve: Envsolve) -> None:
     text = "The NVIDIA driver on your system is too old (found version 11040)"
     assert (
         "fix: Update the NVIDIA driver to 525.60.13 or newer, or install a build for CUDA 11.8 or older"
@@ -212,13 +212,11 @@ def test_a_newer_driver_beside_the_text_is_not_to_be_updated(envsolve: Envsolve)
         ("3.5", "fix: Install a build for CUDA 11.8 or older. No newer driver supports this GPU."),
     ],
 )
-def test_a_newer_driver_beside_the_text_is_not_met_where_it_is_none_for_the_gpu(
-    capability: str, says: str, envsolve: Envsolve
-) -> None:
+def test_a_driver_that_the_gpu_does_not_have_is_not_recommended(capability: str, says: str, envsolve: Envsolve) -> None:
     text = "The NVIDIA driver on your system is too old (found version 11040)"
-    told = envsolve("explain", text, "--gpu", capability, "--driver", "525").out
-    assert says in told
-    assert "Make the program use" not in told
+    output = envsolve("explain", text, "--gpu", capability, "--driver", "525").out
+    assert says in output
+    assert "Make the program use" not in output
 
 
 @pytest.mark.parametrize(
@@ -238,7 +236,7 @@ def test_a_newer_driver_beside_the_text_is_not_met_where_it_is_none_for_the_gpu(
         (b"%PDF-1.7\n%\xe2\xe3\xcf\xd3", "a PDF file"),
     ],
 )
-def test_a_file_that_is_no_text_is_refused(begins: bytes, what: str, envsolve: Envsolve, tmp_path: Path) -> None:
+def test_a_binary_file_is_refused(begins: bytes, what: str, envsolve: Envsolve, tmp_path: Path) -> None:
     file = tmp_path / "failure.log"
     file.write_bytes(begins + b" P4 T4 sm_61")
     done = envsolve("explain", str(file))
@@ -246,7 +244,7 @@ def test_a_file_that_is_no_text_is_refused(begins: bytes, what: str, envsolve: E
     assert done.err.startswith(f"error: log-unreadable\n  {file} is {what}, not a text\n")
 
 
-def test_a_picture_on_standard_input_is_refused_too(envsolve: Envsolve, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_binary_on_standard_input_is_refused_too(envsolve: Envsolve, monkeypatch: pytest.MonkeyPatch) -> None:
     picture = io.BufferedReader(io.BytesIO(b"\x89PNG\r\n P4 T4 sm_61"))
     monkeypatch.setattr("sys.stdin", io.TextIOWrapper(picture))
     done = envsolve("explain", "-")
@@ -255,13 +253,13 @@ def test_a_picture_on_standard_input_is_refused_too(envsolve: Envsolve, monkeypa
 
 
 @pytest.mark.parametrize("begins", ["MZ-node7: ", "BZh: ", "%PDF "])
-def test_a_log_that_begins_like_a_program_is_read(begins: str, envsolve: Envsolve, tmp_path: Path) -> None:
+def test_a_log_that_starts_like_a_program_is_read(begins: str, envsolve: Envsolve, tmp_path: Path) -> None:
     file = tmp_path / "failure.log"
     file.write_text(f"{begins}naïve\nCUDA error: no kernel image is available for execution on the device\n", "utf-8")
     assert "no-code-for-gpu" in envsolve("explain", str(file)).out
 
 
-def test_a_word_like_the_name_of_a_file_that_is_not_there_is_read_as_text(envsolve: Envsolve) -> None:
+def test_the_name_of_a_missing_file_is_read_as_text(envsolve: Envsolve) -> None:
     done = envsolve("explain", "logs/train.lgo")
     assert (done.code, done.err) == (1, "note: there is no file logs/train.lgo: it was read as text\n")
     for text in ("sm_120", "train.lgo failed", "RuntimeError:", "torch.cuda.OutOfMemoryError"):
@@ -298,22 +296,20 @@ def test_an_unknown_text_is_not_explained(envsolve: Envsolve) -> None:
         (("--prefix", "no-such-directory", "text"), "no-environment"),
     ],
 )
-def test_what_cannot_be_read_is_one_clear_error(envsolve: Envsolve, arguments: tuple[str, ...], code: str) -> None:
+def test_an_unreadable_input_is_one_clear_error(envsolve: Envsolve, arguments: tuple[str, ...], code: str) -> None:
     done = envsolve("explain", *arguments)
     assert (done.code, done.out) == (2, "")
     assert done.err.startswith(f"error: {code}\n")
 
 
-def test_a_terminal_without_a_text_gets_a_hint_what_to_give(
-    envsolve: Envsolve, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_terminal_without_a_text_gets_a_hint(envsolve: Envsolve, monkeypatch: pytest.MonkeyPatch) -> None:
     stdin = _Stdin(b"")
     monkeypatch.setattr(stdin, "isatty", lambda: True)
     monkeypatch.setattr(sys, "stdin", stdin)
     assert envsolve("explain").err.startswith("error: nothing-to-explain\n")
 
 
-def test_escapes_of_a_log_never_reach_the_terminal(envsolve: Envsolve) -> None:
+def test_escape_sequences_of_a_log_never_reach_the_terminal(envsolve: Envsolve) -> None:
     text = f"\x1b]0;title\x07\x1b[31m\x9b31m{CUDART}\x1b[0m \x1b[2J\u202e\u200b\x08 end"
     for arguments in ((), ("--json",)):
         done = envsolve("explain", *arguments, text)
@@ -336,7 +332,7 @@ def test_secrets_of_a_log_are_masked(envsolve: Envsolve, secret: str) -> None:
 
 @settings(max_examples=examples(60), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.binary(max_size=400))
-def test_no_bytes_at_all_break_it(envsolve: Envsolve, monkeypatch: pytest.MonkeyPatch, content: bytes) -> None:
+def test_arbitrary_bytes_never_crash_it(envsolve: Envsolve, monkeypatch: pytest.MonkeyPatch, content: bytes) -> None:
     for garbage in (content, content + b"\n" + CUDART.encode() + b"\n" + content):
         monkeypatch.setattr(sys, "stdin", _Stdin(garbage))
         done = envsolve("explain", "-")
@@ -345,7 +341,7 @@ def test_no_bytes_at_all_break_it(envsolve: Envsolve, monkeypatch: pytest.Monkey
 
 
 @pytest.mark.thorough
-def test_every_command_that_is_advised_is_one_that_the_solver_answers(envsolve: Envsolve) -> None:
+def test_every_suggested_command_is_solvable(envsolve: Envsolve) -> None:
     advised = {
         command
         for log in symptom_logs()

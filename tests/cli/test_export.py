@@ -1,4 +1,4 @@
-"""``envsolve export`` writes a lock in another format: the same packages, and nothing that the file does not say."""
+"""``envsolve export`` writes a lock in another format: the same packages, and no facts that the file lacks."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ path = "./own"
 
 
 class Exporting:
-    """Runs ``envsolve export`` in a directory of its own, with what ``index`` said kept in ``cache`` there."""
+    """Runs ``envsolve export`` in its own directory, with answers of ``index`` cached in ``cache`` there."""
 
     def __init__(self, envsolve: Envsolve, index: IndexServer, directory: Path) -> None:
         self.envsolve, self.index, self.directory = envsolve, index, directory
@@ -55,19 +55,19 @@ class Exporting:
         return self.envsolve("export", *words, "--cache-dir", "cache")
 
     def lock(self, case: Case, name: str) -> str:
-        """What solve writes to a file of this name."""
+        """What solve writes to a file with this name."""
         done = self.envsolve(*case.arguments, *TARGET, *self.where, "-o", name)
         assert done.code == 0, done.err
         return (self.directory / name).read_text("utf-8")
 
     def exported(self, *words: str) -> str:
-        """The text, where it can be had."""
+        """The text; the command must succeed."""
         done = self(*words)
         assert done.code == 0, done.err
         return done.out
 
     def refused(self, code: str, *words: str, exit_code: int = 2) -> Result:
-        """What is said where there can be none."""
+        """The result where an export is refused."""
         done = self(*words)
         assert (done.code, done.out) == (exit_code, ""), done.err
         assert done.err.startswith(f"error: {code}\n"), done.err
@@ -75,7 +75,7 @@ class Exporting:
         return done
 
     def write(self, name: str, text: str) -> str:
-        """A file of somebody else."""
+        """A file that envsolve did not write."""
         (self.directory / name).write_text(text, "utf-8")
         return name
 
@@ -87,7 +87,7 @@ def export(envsolve: Envsolve, world: IndexServer, tmp_path: Path, monkeypatch: 
 
 
 def solved_and(text: str) -> str:
-    """``text`` of a lock without what tells an exported one from one that was solved for: a line, and the format."""
+    """``text`` of a lock without what differs between an exported and a solved one: a line, and the format."""
     lines = [line for line in text.splitlines() if not line.startswith("# Exported from ")]
     return "\n".join(line.replace("--format requirements", "--format pylock") for line in lines)
 
@@ -103,13 +103,13 @@ def test_a_pylock_becomes_the_requirements_that_solve_writes(case: Case, export:
 def test_requirements_become_the_pylock_that_solve_writes(case: Case, export: Exporting) -> None:
     pylock = export.lock(case, "pylock.toml")
     export.lock(case, "requirements.txt")
-    asked = export.index.count("*")
+    requests = export.index.count("*")
     assert solved_and(export.exported("requirements.txt", "--format", "pylock")) == solved_and(pylock)
-    assert export.index.count("*") == asked  # the cache has it all
+    assert export.index.count("*") == requests  # the cache has it all
 
 
 @pytest.mark.parametrize("case", CASES.values(), ids=CASES)
-def test_there_and_back_is_the_same_lock(case: Case, export: Exporting) -> None:
+def test_a_round_trip_gives_the_same_lock(case: Case, export: Exporting) -> None:
     requirements = export.lock(case, "requirements.txt")
     export.write("pylock.toml", export.exported("requirements.txt", "--format", "pylock"))
     again = export.exported("pylock.toml", "--format", "requirements")
@@ -118,7 +118,7 @@ def test_there_and_back_is_the_same_lock(case: Case, export: Exporting) -> None:
 
 
 @pytest.mark.thorough
-def test_pip_uv_and_packaging_take_what_is_exported(export: Exporting) -> None:
+def test_pip_uv_and_packaging_read_an_exported_file(export: Exporting) -> None:
     case = CASES["one index"]
     export.lock(case, "pylock.toml")
     requirements, pylock = export.directory / "requirements.txt", export.directory / "pylock.toml"
@@ -134,17 +134,17 @@ def test_pip_uv_and_packaging_take_what_is_exported(export: Exporting) -> None:
     assert uv(pylock, "sync") == pins
 
 
-def test_no_index_is_queried_without_permission(export: Exporting) -> None:
+def test_an_index_is_queried_only_with_permission(export: Exporting) -> None:
     export.lock(CASES["one index"], "requirements.txt")
-    asked = export.index.count("*")
+    requests = export.index.count("*")
     done = export.refused("lock-without-addresses", "requirements.txt", "--format", "pylock", "--no-cache")
-    assert export.index.count("*") == asked
+    assert export.index.count("*") == requests
     assert "envsolve export requirements.txt --format pylock --ask-index" in done.err
     assert export.exported("requirements.txt", "--format", "pylock", "--no-cache", "--ask-index")
-    assert export.index.count("*") > asked
+    assert export.index.count("*") > requests
 
 
-def test_requirements_without_hashes_get_them_where_the_index_may_be_asked(export: Exporting) -> None:
+def test_requirements_without_hashes_get_them_from_the_index_on_request(export: Exporting) -> None:
     export.write("other.txt", FOREIGN)
     for name in ("requirements", "pylock"):
         export.refused("lock-without-hashes", "other.txt", "--format", name)
@@ -158,7 +158,7 @@ def test_requirements_without_hashes_get_them_where_the_index_may_be_asked(expor
 
 
 @pytest.mark.parametrize("name", ["pylock.toml", "uv.txt"])
-def test_what_uv_compiles_is_a_lock_like_any_other(name: str, export: Exporting) -> None:
+def test_output_of_uv_pip_compile_is_a_lock(name: str, export: Exporting) -> None:
     export.write("in.in", "torchvision\nnumpy\n")
     target = ["--python-version", "3.11", "--python-platform", "x86_64-manylinux_2_28", "--index-url"]
     hashes = ["--generate-hashes", "--emit-index-url", "--emit-index-annotation"] if name == "uv.txt" else []
@@ -181,7 +181,7 @@ def test_what_uv_compiles_is_a_lock_like_any_other(name: str, export: Exporting)
     assert {"torch", "numpy", "typing-extensions", "nvidia-cudnn-cu13"} <= set(versions)
 
 
-def test_facts_that_someone_edited_break_nothing(export: Exporting) -> None:
+def test_edited_facts_break_nothing(export: Exporting) -> None:
     text = export.lock(CASES["one index"], "requirements.txt")
     edited = re.sub("(?m)^# glibc = .*", '# "a\\\\nb" = 1\n# glibc = [1.5, 2026-01-01, { "x y" = 1, z = 2 }]', text)
     assert edited != text
@@ -191,7 +191,7 @@ def test_facts_that_someone_edited_break_nothing(export: Exporting) -> None:
     assert not {"a\nb", "glibc"} & set(facts)
 
 
-def test_markers_and_what_requires_what_go_into_a_pylock(export: Exporting) -> None:
+def test_markers_and_dependents_are_exported_to_a_pylock(export: Exporting) -> None:
     export.write("other.txt", FOREIGN)
     text = export.exported("other.txt", "--format", "pylock", "--ask-index", *export.where)
     numpy, typing_extensions = Pylock.from_dict(tomli.loads(text)).packages
@@ -199,7 +199,7 @@ def test_markers_and_what_requires_what_go_into_a_pylock(export: Exporting) -> N
     assert [it["name"] for it in numpy.dependencies or ()] == ["typing-extensions"]
 
 
-def test_a_file_with_another_digest_is_not_taken(export: Exporting) -> None:
+def test_a_file_with_another_digest_is_not_used(export: Exporting) -> None:
     digest = "0" * 64
     export.write("other.txt", f"--index-url {export.index.index_url}\nnumpy==2.4.6 --hash=sha256:{digest}\n")
     export.refused("hash-not-on-index", "other.txt", "--format", "pylock", "--ask-index")
@@ -217,13 +217,13 @@ def test_a_file_with_another_digest_is_not_taken(export: Exporting) -> None:
         ("own @ https://example.org/own-1.0-py3-none-any.whl", "no sha256 for own"),
     ],
 )
-def test_what_is_no_lock_is_refused(line: str, reason: str, export: Exporting) -> None:
+def test_a_file_that_is_no_lock_is_refused(line: str, reason: str, export: Exporting) -> None:
     export.write("other.txt", f"{line}\n")
     done = export.refused("lock-not-exact", "other.txt", "--format", "pylock", "--ask-index")
     assert reason in done.err
 
 
-def test_hashes_are_added_where_some_are_missing(export: Exporting) -> None:
+def test_missing_hashes_are_added(export: Exporting) -> None:
     export.write("other.txt", FOREIGN)
     hashed = export.exported("other.txt", "--format", "requirements", "--ask-index", *export.where)
     some = hashed.replace("numpy==2.4.6 \\\n", "numpy==2.4.6\n#", 1)
@@ -234,18 +234,18 @@ def test_hashes_are_added_where_some_are_missing(export: Exporting) -> None:
 
 
 @pytest.mark.parametrize("format_name", ["conda-lock", "explicit", "environment"])
-def test_wheels_are_no_conda_packages(format_name: str, export: Exporting) -> None:
+def test_wheels_cannot_become_conda_packages(format_name: str, export: Exporting) -> None:
     export.write("other.txt", FOREIGN)
     export.refused("nothing-to-export", "other.txt", "--format", format_name)
 
 
-def test_a_lock_is_not_written_in_its_own_format(export: Exporting) -> None:
+def test_a_lock_is_not_exported_to_its_own_format(export: Exporting) -> None:
     export.lock(CASES["one index"], "requirements.txt")
     export.refused("nothing-to-export", "requirements.txt", "--format", "requirements")
     export.refused("contradictory-options", "requirements.txt", "--format", "pylock", "-o", "./requirements.txt")
 
 
-def test_a_format_has_to_be_named(export: Exporting) -> None:
+def test_a_format_is_required(export: Exporting) -> None:
     export.write("other.txt", FOREIGN)
     export.refused("format-missing", "other.txt")
     export.refused("unknown-format", "other.txt", "--format", "pixi")
@@ -265,9 +265,9 @@ def test_a_uv_lock_becomes_what_uv_exports(name: str, export: Exporting) -> None
     Pylock.from_dict(document)
     by_uv = tomli.loads((PROJECT_LOCKS / name / "pylock.toml").read_text("utf-8"))
     assert document["requires-python"] == by_uv["requires-python"]
-    told = [it for it in by_uv["packages"] if "directory" not in it]
+    packages = [it for it in by_uv["packages"] if "directory" not in it]
     assert {(it["name"], it.get("index")) for it in document["packages"]} == {
-        (it["name"], it.get("index")) for it in told
+        (it["name"], it.get("index")) for it in packages
     }
     requirements = export("uv.lock", "--format", "requirements")
     assert requirements.code == 0
@@ -279,7 +279,7 @@ def test_a_uv_lock_becomes_what_uv_exports(name: str, export: Exporting) -> None
 
 
 @pytest.mark.parametrize("name", ["poetry", "pdm"])
-def test_locks_without_addresses_become_requirements(name: str, export: Exporting) -> None:
+def test_locks_without_urls_become_requirements(name: str, export: Exporting) -> None:
     lock = export.write(f"{name}.lock", (PROJECT_LOCKS / name / f"{name}.lock").read_text("utf-8"))
     text = export.exported(lock, "--format", "requirements")
     assert re.search(
@@ -292,7 +292,7 @@ def test_locks_without_addresses_become_requirements(name: str, export: Exportin
 
 
 @pytest.mark.parametrize(
-    ("name", "text", "code", "said"),
+    ("name", "text", "code", "message"),
     [
         ("uv.lock", "[[package", "lock-unreadable", "cannot read uv.lock:1: it is not TOML"),
         ("poetry.lock", "[metadata]\nlock-version = '2.0'", "lock-unreadable", "lock it with Poetry 2.1 or newer"),
@@ -305,14 +305,14 @@ def test_locks_without_addresses_become_requirements(name: str, export: Exportin
     ],
 )
 def test_a_project_lock_that_cannot_be_exported_is_one_error(
-    name: str, text: str, code: str, said: str, export: Exporting
+    name: str, text: str, code: str, message: str, export: Exporting
 ) -> None:
     export.write(name, text)
-    assert said in export.refused(code, name, "--format", "pylock").err
+    assert message in export.refused(code, name, "--format", "pylock").err
 
 
 @pytest.mark.parametrize("name", ["uv.lock", "poetry.lock", "pdm.lock", "pixi.lock"])
-def test_the_lock_of_another_tool_is_never_written(name: str, export: Exporting) -> None:
+def test_a_lock_of_another_tool_is_never_written(name: str, export: Exporting) -> None:
     export.write("other.txt", FOREIGN)
     assert f"{name} is a lock of " in export.refused("unknown-format", "other.txt", "-o", name).err
     assert not (export.directory / name).exists()
@@ -333,14 +333,14 @@ def test_a_conda_lock_becomes_the_explicit_file_that_solve_writes(
     assert solved_and(text) == recorded.rstrip("\n")
 
 
-def test_a_conda_lock_becomes_the_exact_environment_without_the_reasons(conda_lock: str, export: Exporting) -> None:
+def test_a_conda_lock_becomes_the_exact_environment_without_reasons(conda_lock: str, export: Exporting) -> None:
     text = export.exported(conda_lock, "--format", "environment", "--platform", "linux-64")
     recorded = (SNAPSHOTS / "tensorflow.linux-64.exact.yml").read_text("utf-8")
     bare = "\n".join(line.partition("  # ")[0].rstrip() for line in recorded.splitlines())
     assert solved_and(text) == bare
 
 
-def test_each_platform_has_a_file_of_its_own(conda_lock: str, export: Exporting) -> None:
+def test_each_platform_gets_its_own_file(conda_lock: str, export: Exporting) -> None:
     export.refused("several-platforms", conda_lock, "--format", "explicit")
     assert export(conda_lock, "-o", "conda-{platform}.lock").code == 0
     for platform in ("linux-64", "win-64"):
@@ -368,7 +368,7 @@ def test_an_explicit_file_becomes_a_conda_lock_that_conda_lock_reads(conda_lock:
 
 
 @pytest.mark.thorough
-def test_conda_lock_reads_what_becomes_of_wheels_beside_conda_packages(conda_lock: str, export: Exporting) -> None:
+def test_conda_lock_reads_exported_wheels_beside_conda_packages(conda_lock: str, export: Exporting) -> None:
     explicit = export.exported(conda_lock, "--format", "explicit", "--platform", "win-64")
     export.write("explicit.txt", explicit)
     again = export.exported("explicit.txt", "--format", "conda-lock")
@@ -379,7 +379,7 @@ def test_conda_lock_reads_what_becomes_of_wheels_beside_conda_packages(conda_loc
     )
 
 
-def test_the_wheels_of_a_conda_lock_are_requirements_by_their_addresses(conda_lock: str, export: Exporting) -> None:
+def test_wheels_of_a_conda_lock_become_requirements_by_url(conda_lock: str, export: Exporting) -> None:
     done = export(conda_lock, "--format", "requirements")
     assert done.code == 0, done.err
     assert "only the wheels are exported" in done.err
@@ -392,7 +392,7 @@ def test_the_wheels_of_a_conda_lock_are_requirements_by_their_addresses(conda_lo
     export.refused("nothing-to-export", "linux.txt", "--format", "requirements")
 
 
-def test_the_whole_of_what_is_exported(conda_lock: str, export: Exporting) -> None:
+def test_the_complete_exported_lock(conda_lock: str, export: Exporting) -> None:
     """Byte for byte: requirements and pylock of the wheels of a conda lock, and a conda lock of an explicit file."""
     explicit = export.exported(conda_lock, "--format", "explicit", "--platform", "win-64")
     export.write("tensorflow.explicit.txt", explicit)
@@ -408,13 +408,13 @@ def test_the_whole_of_what_is_exported(conda_lock: str, export: Exporting) -> No
         assert whole == path.read_text(encoding="utf-8")
 
 
-def test_an_environment_file_is_no_lock(export: Exporting) -> None:
+def test_an_environment_file_is_not_a_lock(export: Exporting) -> None:
     export.write("environment.yml", "dependencies:\n  - python=3.12\n")
     done = export.refused("lock-not-exact", "environment.yml", "--format", "explicit")
     assert "envsolve -r environment.yml --format explicit" in done.err
 
 
-def test_a_digest_that_is_missing_is_named(export: Exporting) -> None:
+def test_a_missing_digest_is_named(export: Exporting) -> None:
     url = "https://conda.anaconda.org/conda-forge/linux-64/own-1.0-0.conda"
     export.write("explicit.txt", f"# platform: linux-64\n@EXPLICIT\n{url}#sha256:{'a' * 64}\n")
     done = export.refused("lock-without-hashes", "explicit.txt", "--format", "conda-lock")
@@ -423,14 +423,14 @@ def test_a_digest_that_is_missing_is_named(export: Exporting) -> None:
 
 
 @pytest.mark.parametrize("name", ["conda-lock.yml", "pixi-7.lock", "explicit.txt"])
-def test_what_is_built_or_of_one_machine_is_named(name: str, export: Exporting) -> None:
+def test_local_and_built_packages_are_named(name: str, export: Exporting) -> None:
     export.write(name, (FILES / name).read_text("utf-8"))
     done = export(name, "--format", "environment", "--platform", "linux-64")
     assert done.code == 2
     assert done.err.startswith(("error: lock-not-exact\n", "error: lock-unreadable\n"))
 
 
-def test_a_missing_file_is_said_to_be_missing(export: Exporting) -> None:
+def test_a_missing_file_is_reported_as_missing(export: Exporting) -> None:
     done = export.refused("lock-unreadable", "gone.txt", "--format", "pylock")
     assert "there is no such file" in done.err
 
@@ -452,7 +452,7 @@ def header(text: str) -> list[str]:
     return [line for line in text.partition("@EXPLICIT")[0].splitlines() if line.startswith("#")]
 
 
-def test_constraints_are_the_versions_alone(export: Exporting) -> None:
+def test_constraints_have_only_versions(export: Exporting) -> None:
     export.lock(CASES["one index"], "pylock.toml")
     text = export.exported("pylock.toml", "--format", "constraints")
     pins = pins_in(export.exported("pylock.toml", "--format", "requirements"))
@@ -460,7 +460,7 @@ def test_constraints_are_the_versions_alone(export: Exporting) -> None:
     assert text.startswith("# Made by envsolve from pylock.toml. To install more beside these:\n#   pip install -c")
 
 
-def test_constraints_keep_markers_and_take_no_ranges(export: Exporting) -> None:
+def test_constraints_keep_markers_and_refuse_ranges(export: Exporting) -> None:
     export.write("r.txt", 'numpy==2.1.0 ; python_version < "3.12"\nnumpy==2.2.0 ; python_version >= "3.12"\n')
     lines = export.exported("r.txt", "--format", "constraints").splitlines()[2:]
     assert lines == ['numpy==2.1.0 ; python_version < "3.12"', 'numpy==2.2.0 ; python_version >= "3.12"']
@@ -469,7 +469,7 @@ def test_constraints_keep_markers_and_take_no_ranges(export: Exporting) -> None:
     export.refused("lock-not-exact", "r.txt", "-o", "constraints.txt")
 
 
-def test_conda_packages_are_no_constraints(export: Exporting) -> None:
+def test_conda_packages_cannot_become_constraints(export: Exporting) -> None:
     export.write("conda-lock.yml", (FILES / "conda-lock.yml").read_text())
     done = export("conda-lock.yml", "--format", "constraints", "--platform", "linux-64")
     assert done.code == 0, done.err

@@ -1,4 +1,4 @@
-"""``envsolve doctor --fix-plan``, applied as it says in environments of small wheels, until the doctor is content."""
+"""``envsolve doctor --fix-plan``, applied to environments of small wheels until the doctor finds nothing."""
 
 from __future__ import annotations
 
@@ -27,15 +27,15 @@ PYTHON = f"{sys.version_info.major}.{sys.version_info.minor}"
 
 
 def torch(version: str, cuda: str | None) -> IndexFile:
-    """PyTorch as its files tell what it is built for."""
+    """PyTorch with files that show what it is built for."""
     local = f"+cu{cuda.replace('.', '')}" if cuda else "+cpu"
-    told = f"__version__ = '{version.partition('+')[0]}{local}'\ncuda: Optional[str] = {cuda!r}\nhip = None\n"
-    return wheel("torch", version, members={"torch/__init__.py": b"", "torch/version.py": told.encode()})
+    version_py = f"__version__ = '{version.partition('+')[0]}{local}'\ncuda: Optional[str] = {cuda!r}\nhip = None\n"
+    return wheel("torch", version, members={"torch/__init__.py": b"", "torch/version.py": version_py.encode()})
 
 
-def torchvision(version: str, of: str, told: str) -> IndexFile:
-    """The torchvision of one PyTorch."""
-    members = {"torchvision/__init__.py": b"", "torchvision/version.py": f"__version__ = '{told}'\n".encode()}
+def torchvision(version: str, of: str, build: str) -> IndexFile:
+    """The torchvision for one PyTorch."""
+    members = {"torchvision/__init__.py": b"", "torchvision/version.py": f"__version__ = '{build}'\n".encode()}
     return wheel("torchvision", version, [f"torch=={of}"], members=members)
 
 
@@ -45,9 +45,9 @@ def numpy(version: str) -> IndexFile:
 
 
 def onnxruntime(name: str, version: str, cuda: str) -> IndexFile:
-    """ONNX Runtime, both packages of which install one module."""
-    told = f"cuda_version = '{cuda}'\n".encode()
-    members = {"onnxruntime/__init__.py": b"", "onnxruntime/capi/build_and_package_info.py": told}
+    """ONNX Runtime, whose two packages install one module."""
+    build_info = f"cuda_version = '{cuda}'\n".encode()
+    members = {"onnxruntime/__init__.py": b"", "onnxruntime/capi/build_and_package_info.py": build_info}
     return wheel(name, version, members=members)
 
 
@@ -64,7 +64,7 @@ def jax(version: str) -> dict[str, IndexFile]:
 
 
 def tensorflow(directory: Path) -> dict[str, IndexFile]:
-    """TensorFlow, whose extra brings CUDA's libraries, as one package here."""
+    """TensorFlow, whose extra installs CUDA's libraries, one package here."""
     made = Environment(directory)
     made.tensorflow()
     of_tensorflow = _files(made.site)
@@ -85,7 +85,7 @@ def _files(site: Path) -> dict[str, bytes]:
 
 
 def fill(index: IndexServer, directory: Path) -> None:
-    """What PyPI and PyTorch's own indexes have."""
+    """The files on PyPI and PyTorch's own indexes."""
     index.add("torch", [torch("2.2.2", "12.1"), torch("2.6.0", "12.4"), torch("2.8.0", "12.8")])
     index.add(
         "torchvision",
@@ -117,7 +117,7 @@ def fill(index: IndexServer, directory: Path) -> None:
 
 
 class Case(NamedTuple):
-    """What is installed on a machine, the findings on it, and a line of the plan."""
+    """The packages on a machine, the findings about it, and a line of the plan."""
 
     installed: Sequence[str]
     devices: Sequence[Device]
@@ -209,7 +209,7 @@ class Scratch:
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_a_plan_that_is_applied_leaves_nothing_to_find(
+def test_an_applied_plan_leaves_no_findings(
     name: str, fake_driver: FakeDriver, index: IndexServer, tmp_path: Path
 ) -> None:
     case = CASES[name]
@@ -229,9 +229,7 @@ def test_a_plan_that_is_applied_leaves_nothing_to_find(
 
 
 @pytest.mark.thorough
-def test_pip_applies_it_where_the_environment_has_pip(
-    fake_driver: FakeDriver, index: IndexServer, tmp_path: Path
-) -> None:
+def test_pip_applies_it_if_the_environment_has_pip(fake_driver: FakeDriver, index: IndexServer, tmp_path: Path) -> None:
     scratch = Scratch(tmp_path, index)
     subprocess.run([scratch.python, "-m", "ensurepip"], check=True, capture_output=True)
     scratch.install("torch==2.6.0+cpu", "torchvision==0.21.0")
@@ -241,7 +239,7 @@ def test_pip_applies_it_where_the_environment_has_pip(
     assert [it["id"] for it in after["findings"] if it["severity"] == "error"] == []
 
 
-def test_a_build_that_nothing_is_known_of_is_not_planned_without_a_gpu(
+def test_an_unknown_build_is_not_planned_without_a_gpu(
     fake_driver: FakeDriver, index: IndexServer, tmp_path: Path
 ) -> None:
     scratch = Scratch(tmp_path, index)
@@ -251,7 +249,7 @@ def test_a_build_that_nothing_is_known_of_is_not_planned_without_a_gpu(
     assert done.stderr.startswith("error: no-gpu-to-plan-for\n")
 
 
-def test_a_plan_for_the_installed_gpus_says_so(fake_driver: FakeDriver, index: IndexServer, tmp_path: Path) -> None:
+def test_a_plan_for_the_installed_gpus_names_them(fake_driver: FakeDriver, index: IndexServer, tmp_path: Path) -> None:
     scratch = Scratch(tmp_path, index)
     scratch.install("torch==2.6.0")
     done = doctor(fake_driver.environ(parts=(), devices=[]), "--prefix", str(scratch.prefix), "--fix-plan")

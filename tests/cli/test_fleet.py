@@ -1,4 +1,4 @@
-"""``envsolve fleet``, and lists of nodes behind ``--host``, as a cluster's administrator uses them."""
+"""``envsolve fleet``, and lists of nodes for ``--host``, as a cluster's administrator uses them."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def changed(file: str, driver: str, new: str) -> str:
 
 
 @pytest.mark.parametrize("files", [("smi.txt", "scontrol.txt"), ("scontrol.txt", "smi.txt")])
-def test_lists_complete_each_other(files: tuple[str, str], envsolve: Envsolve, nodes: str) -> None:
+def test_lists_complement_each_other(files: tuple[str, str], envsolve: Envsolve, nodes: str) -> None:
     Path("smi.txt").write_text("a1: NVIDIA A100-SXM4-80GB, 8.0, 550.54.15\n")
     found = json.loads(envsolve("fleet", "import", *files, "--map", "fleet.toml").out)["nodes"]
     first = next(it for it in found if it["name"] == "a1")
@@ -56,7 +56,7 @@ def test_lists_complete_each_other(files: tuple[str, str], envsolve: Envsolve, n
     assert [gpu["name"] for gpu in first["gpus"]] == ["NVIDIA A100-SXM4-80GB"]
 
 
-def test_a_key_of_the_site_map_that_names_nothing_is_a_note(envsolve: Envsolve, nodes: str) -> None:
+def test_an_unknown_name_in_the_site_map_is_a_note(envsolve: Envsolve, nodes: str) -> None:
     Path("other.toml").write_text(f'{SITE}news = "580.95.05"\n[gpus]\nA10 = "A10"\n[glibc]\nk1 = "2.28"\n')
     done = envsolve("fleet", "import", "scontrol.txt", "--map", "other.toml")
     assert [it for it in done.err.splitlines() if "other.toml" in it] == [
@@ -65,7 +65,7 @@ def test_a_key_of_the_site_map_that_names_nothing_is_a_note(envsolve: Envsolve, 
     ]
 
 
-def test_a_list_from_a_pipe(envsolve: Envsolve, nodes: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_list_can_come_from_a_pipe(envsolve: Envsolve, nodes: str, monkeypatch: pytest.MonkeyPatch) -> None:
     with Path(nodes).open() as file:
         monkeypatch.setattr("sys.stdin", file)
         done = envsolve("fleet", "import", "-", "--json")
@@ -73,13 +73,13 @@ def test_a_list_from_a_pipe(envsolve: Envsolve, nodes: str, monkeypatch: pytest.
 
 
 @pytest.mark.parametrize("line", [("plan", "-f", "pytorch"), ("validate", "--launcher", "slurm"), ("status",)])
-def test_a_list_that_is_not_there(envsolve: Envsolve, line: tuple[str, ...]) -> None:
+def test_a_missing_list_is_an_error(envsolve: Envsolve, line: tuple[str, ...]) -> None:
     refused = envsolve("fleet", line[0], "missing.json", *line[1:])
     assert refused.code == 2
     assert refused.err.startswith("error: inventory-unreadable\n  cannot read missing.json: there is no such file\n")
 
 
-def test_a_plan_of_many_groups_is_short(envsolve: Envsolve, nodes: str) -> None:
+def test_a_plan_with_many_groups_is_short(envsolve: Envsolve, nodes: str) -> None:
     rows = [it for it in json.loads(Path(nodes).read_text())["nodes"] if it["gpus"]]
     gpu = rows[0]["gpus"][0]
     many = [
@@ -103,7 +103,7 @@ def test_an_unknown_driver_is_a_note(envsolve: Envsolve, nodes: str) -> None:
     assert "note: the driver of 4 nodes (a1, a2, k1, h1) is not known: add a [driver] table to the site map" in done.err
 
 
-def test_one_environment_serves_all_nodes_that_it_can(envsolve: Envsolve, nodes: str) -> None:
+def test_one_environment_covers_all_nodes_that_it_can(envsolve: Envsolve, nodes: str) -> None:
     done = envsolve("fleet", "plan", nodes, "-f", "pytorch", "--source", "pypi")
     assert done.code == 0
     lines = done.out.splitlines()
@@ -125,7 +125,7 @@ def test_the_command_of_a_group_gives_its_stack(envsolve: Envsolve, nodes: str) 
     assert sorted(name for group in found["groups"] for name in group["nodes"]) == ["a1", "a2", "h1", "k1"]
 
 
-def test_what_newer_drivers_would_give(envsolve: Envsolve, nodes: str) -> None:
+def test_the_gain_from_newer_drivers_is_shown(envsolve: Envsolve, nodes: str) -> None:
     found = json.loads(envsolve("fleet", "plan", nodes, "-f", "pytorch==2.15.*", "--source", "pypi", "--json").out)
     assert not found["ok"]
     assert sorted(name for it in found["refused"] for name in it["nodes"]) == ["a1", "a2", "k1"]
@@ -136,13 +136,13 @@ def test_what_newer_drivers_would_give(envsolve: Envsolve, nodes: str) -> None:
 
 
 @pytest.mark.parametrize("format_name", ["markdown", "junit", "sarif", "github"])
-def test_a_plan_in_every_format(envsolve: Envsolve, nodes: str, format_name: str) -> None:
+def test_a_plan_is_available_in_every_format(envsolve: Envsolve, nodes: str, format_name: str) -> None:
     done = envsolve("fleet", "plan", nodes, "-f", "pytorch==2.15.*", "--output-format", format_name)
     assert done.code == 1
     assert "driver" in done.out
 
 
-def test_host_takes_a_list_of_nodes(envsolve: Envsolve, nodes: str) -> None:
+def test_host_accepts_a_list_of_nodes(envsolve: Envsolve, nodes: str) -> None:
     refused = envsolve("-f", "pytorch>=2.14", "--host", nodes, "--source", "pypi")
     assert (refused.code, refused.out) == (1, "")
     served = envsolve("-f", "pytorch", "--host", f"{nodes}:a1", "--host", f"{nodes}:h1")
@@ -152,14 +152,14 @@ def test_host_takes_a_list_of_nodes(envsolve: Envsolve, nodes: str) -> None:
     assert envsolve("-f", "pytorch", "--host", "scontrol.txt", "--driver", "535.183.01").code == 1
 
 
-def test_a_node_has_no_host_file_to_write_again(envsolve: Envsolve, nodes: str) -> None:
+def test_a_node_has_no_host_file_to_rewrite(envsolve: Envsolve, nodes: str) -> None:
     refused = envsolve("-f", "pytorch==2.15.*", "--source", "pypi", "--host", f"{nodes}:a1", "--host", f"{nodes}:a2")
     assert "hint: install NVIDIA driver 580.65.06 or newer on nodes.json:a1 (and 1 more host like it)" in refused.err
     assert "then list the nodes again" in refused.err
     assert "detect --json" not in refused.err
 
 
-def test_all_nodes_of_a_list_are_named_as_the_list(envsolve: Envsolve, nodes: str) -> None:
+def test_a_list_that_covers_all_nodes_is_named_instead_of_them(envsolve: Envsolve, nodes: str) -> None:
     hint = envsolve("-f", "pytorch==2.15.*", "--host", nodes, "--gpu", "auto").err
     assert "contradictory-options" in hint
     refused = envsolve("-f", "pytorch==2.0.*", "--cuda", "13.*", "--host", nodes)
@@ -167,7 +167,7 @@ def test_all_nodes_of_a_list_are_named_as_the_list(envsolve: Envsolve, nodes: st
     assert f"{nodes}:" not in "".join(it for it in refused.err.splitlines(keepends=True) if it.startswith("  envsolve"))
 
 
-def test_what_changed_and_which_locks_no_longer_run(envsolve: Envsolve, nodes: str) -> None:
+def test_changes_and_broken_locks_are_reported(envsolve: Envsolve, nodes: str) -> None:
     Path("requirements.txt").write_text("torch==2.10.0\n")
     today = changed(nodes, "535.183.01", "470.57.02")
     done = envsolve("fleet", "status", today, "requirements.txt", "--was", nodes)
@@ -185,13 +185,13 @@ def test_what_changed_and_which_locks_no_longer_run(envsolve: Envsolve, nodes: s
     ]
 
 
-def test_a_file_without_a_framework_is_not_said_to_run(envsolve: Envsolve, nodes: str) -> None:
+def test_a_file_without_a_framework_is_not_reported_to_run(envsolve: Envsolve, nodes: str) -> None:
     Path("requirements.txt").write_text("numpy==2.1.0\n")
     done = envsolve("fleet", "status", nodes, "requirements.txt")
     assert set(done.out.splitlines()) == {"requirements.txt has nothing that depends on GPU or driver"}
 
 
-def test_nodes_that_came_and_went(envsolve: Envsolve, nodes: str) -> None:
+def test_added_and_removed_nodes_are_reported(envsolve: Envsolve, nodes: str) -> None:
     Path("fewer.txt").write_text("".join(SCONTROL.splitlines(keepends=True)[1:]))
     assert envsolve("fleet", "import", "fewer.txt", "--map", "fleet.toml", "-o", "fewer.json").code == 0
     assert (
@@ -204,7 +204,7 @@ def test_nodes_that_came_and_went(envsolve: Envsolve, nodes: str) -> None:
     )
 
 
-def test_a_package_on_a_framework_needs_a_lock(envsolve: Envsolve, nodes: str) -> None:
+def test_a_package_that_depends_on_a_framework_needs_a_lock(envsolve: Envsolve, nodes: str) -> None:
     refused = envsolve("fleet", "plan", nodes, "-f", "vllm")
     assert (refused.code, refused.err.splitlines()[0]) == (2, "error: needs-a-lock")
     assert "envsolve -f vllm --host nodes.json --format requirements\n" in refused.err
@@ -233,7 +233,7 @@ def launched(envsolve: Envsolve, nodes: str, *more: str, program: str = NODE) ->
     return envsolve(*line, "--timeout", "5")
 
 
-def test_every_node_answers_or_is_named(envsolve: Envsolve, nodes: str) -> None:
+def test_every_node_answers_or_is_reported(envsolve: Envsolve, nodes: str) -> None:
     done = launched(envsolve, nodes)
     assert done.code == 1
     assert done.out.splitlines() == [
@@ -244,7 +244,7 @@ def test_every_node_answers_or_is_named(envsolve: Envsolve, nodes: str) -> None:
     ]
 
 
-def test_a_report_is_kept_and_only_what_failed_runs_again(envsolve: Envsolve, nodes: str) -> None:
+def test_a_report_is_reused_and_only_failed_nodes_run_again(envsolve: Envsolve, nodes: str) -> None:
     Path("report.json").write_text(launched(envsolve, nodes, "--json").out)
     first = json.loads(Path("report.json").read_text())["nodes"]
     assert first[0]["report"]["command"][1:] == [
@@ -264,13 +264,13 @@ def test_a_report_is_kept_and_only_what_failed_runs_again(envsolve: Envsolve, no
     assert again.out.splitlines()[0] == "4 of 4 nodes passed"
 
 
-def test_a_node_that_is_not_as_its_list_says_is_named(envsolve: Envsolve, nodes: str) -> None:
+def test_a_node_that_differs_from_its_list_is_named(envsolve: Envsolve, nodes: str) -> None:
     other = NODE.replace("535.183.01", "550.54.15").replace('"a2"', '"x"')
     lines = launched(envsolve, changed(nodes, "none", "none"), program=other).out.splitlines()
     assert "a1: differs from the list of nodes: driver 550.54.15 instead of 535.183.01" in lines
 
 
-def test_a_report_that_passed_counts_for_nothing_if_the_launcher_failed(envsolve: Envsolve, nodes: str) -> None:
+def test_a_passed_report_is_ignored_if_the_launcher_failed(envsolve: Envsolve, nodes: str) -> None:
     odd = NODE.replace('"a2"', '"x"').replace('sys.exit(name == "x")', "sys.exit(3)")
     assert "a1: no-answer, its report has no failure, but" in launched(envsolve, nodes, program=odd).out
 
@@ -284,7 +284,7 @@ def test_a_launcher_names_the_node(envsolve: Envsolve, nodes: str) -> None:
 
 
 def answered(envsolve: Envsolve, nodes: str, printed: str, more: str = "") -> str:
-    """What is said of a node where the launcher prints ``printed``."""
+    """The reported answer of a node if the launcher prints ``printed``."""
     Path("printed").write_text(printed)
     program = f"import os, sys\nsys.stdout.write(open('printed').read())\nsys.stdout.flush()\n{more}\n"
     Path("node.py").write_text(program)
@@ -306,12 +306,12 @@ def answered(envsolve: Envsolve, nodes: str, printed: str, more: str = "") -> st
         "Welcome",
     ],
 )
-def test_what_is_no_report_is_no_answer(envsolve: Envsolve, nodes: str, printed: str) -> None:
-    said = answered(envsolve, nodes, printed)
-    assert said == f"a1: no-answer, no report of `envsolve validate`, but {printed!r} (exit 0)"
+def test_other_output_is_not_a_report(envsolve: Envsolve, nodes: str, printed: str) -> None:
+    answer = answered(envsolve, nodes, printed)
+    assert answer == f"a1: no-answer, no report of `envsolve validate`, but {printed!r} (exit 0)"
 
 
-def test_a_launcher_that_floods_or_is_killed(envsolve: Envsolve, nodes: str) -> None:
+def test_a_flooding_or_killed_launcher_is_reported(envsolve: Envsolve, nodes: str) -> None:
     flood = "while True: sys.stdout.write('y' * 65536)"
     assert answered(envsolve, nodes, "", flood) == "a1: no-answer, it printed more than 16 MiB"
     killed = answered(envsolve, nodes, "", "os.kill(os.getpid(), 9)")
@@ -355,13 +355,13 @@ def test_a_python_without_ray_is_named(envsolve: Envsolve, nodes: str, words: tu
     assert done.out.splitlines()[1] == "a1: no-answer, No module named 'ray' (exit 1)"
 
 
-def test_a_python_with_ray_is_for_ray(envsolve: Envsolve, nodes: str) -> None:
+def test_an_option_for_ray_requires_ray(envsolve: Envsolve, nodes: str) -> None:
     refused = envsolve("fleet", "validate", nodes, "--launcher", "slurm", "--ray-python", sys.executable)
     assert (refused.code, refused.err.splitlines()[0]) == (2, "error: contradictory-options")
 
 
 @pytest.mark.parametrize("option", ["--launcher", "--envsolve"])
-def test_a_command_with_an_open_quotation_is_refused(envsolve: Envsolve, nodes: str, option: str) -> None:
+def test_a_command_with_an_unclosed_quote_is_refused(envsolve: Envsolve, nodes: str, option: str) -> None:
     refused = envsolve("fleet", "validate", nodes, "--launcher", "ssh {node}", option, "'{node}")
     assert (refused.code, refused.err.splitlines()[0]) == (2, "error: command-unreadable")
     assert f"cannot read the command of {option}: No closing quotation" in refused.err
@@ -382,7 +382,7 @@ def test_a_damaged_report_names_the_key(envsolve: Envsolve, nodes: str, key: str
     assert f"'nodes[0].{key}' is missing or wrong" in refused.err
 
 
-def test_a_report_may_have_more_keys(envsolve: Envsolve, nodes: str) -> None:
+def test_a_report_may_have_additional_keys(envsolve: Envsolve, nodes: str) -> None:
     Path("report.json").write_text(json.dumps({"nodes": [{**ROW, "later": 1}]}))
     assert envsolve("fleet", "report", "report.json").out == "0 of 1 node passed\na: failed\n"
 
@@ -408,7 +408,7 @@ def test_a_list_without_a_gpu_is_refused(envsolve: Envsolve, nodes: str, line: t
     )
 
 
-def test_a_lock_that_is_not_there_is_refused(envsolve: Envsolve, nodes: str) -> None:
+def test_a_missing_lock_is_refused(envsolve: Envsolve, nodes: str) -> None:
     refused = envsolve("fleet", "status", nodes, "missing.toml")
     assert (refused.code, refused.err.splitlines()[:2]) == (
         2,
@@ -416,7 +416,7 @@ def test_a_lock_that_is_not_there_is_refused(envsolve: Envsolve, nodes: str) -> 
     )
 
 
-def test_a_time_limit_is_a_number(envsolve: Envsolve, nodes: str) -> None:
+def test_an_invalid_time_limit_is_refused(envsolve: Envsolve, nodes: str) -> None:
     refused = envsolve("fleet", "validate", nodes, "--launcher", "true {node}", "--timeout", "nan")
     assert (refused.code, "nan is not a number of seconds" in refused.err) == (2, True)
 

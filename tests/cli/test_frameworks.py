@@ -1,4 +1,4 @@
-"""From a bare directory to proven frameworks: our own lock of real ones, the environment made from it, its proof.
+"""From an empty directory to validated frameworks: a lock of real ones, its environment, and the validation of that.
 
 Needs package indexes, and some hundred MB of wheels. PyTorch's CPU build is not on the default index: where pip is
 configured with a folder that holds its wheel, that folder is served as PyTorch's own index; else PyTorch is left out.
@@ -28,13 +28,13 @@ SEVERAL_MINUTES = 1200
 
 
 def pip_setting(name: str) -> str:
-    """A setting of the user's pip; "" where it has none."""
+    """A setting of the user's pip; "" if it is not set."""
     command = [sys.executable, "-m", "pip", "config", "get", f"global.{name}"]
     return subprocess.run(command, capture_output=True, text=True, check=False).stdout.strip()
 
 
 def index_alone() -> dict[str, str]:
-    """Variables that leave of pip's settings the index: further ones may hold a part of what is needed."""
+    """Variables that keep only the index of pip's settings: other indexes may have a part of the packages."""
     configured = pip_setting("index-url")
     return {"PIP_CONFIG_FILE": os.devnull, **({"PIP_INDEX_URL": configured} if configured else {})}
 
@@ -49,7 +49,7 @@ def torch_wheel() -> Path | None:
 
 @pytest.fixture
 def torch_index() -> Iterator[tuple[str, str] | None]:
-    """PyTorch's own index with that wheel, on loopback: its address and the version; None where there is no wheel."""
+    """PyTorch's own index with that wheel, on loopback: its address and the version; None without a wheel."""
     wheel = torch_wheel()
     if wheel is None:
         yield None
@@ -83,11 +83,20 @@ def run(*words: str, directory: Path) -> subprocess.CompletedProcess[str]:
 def test_real_frameworks_are_locked_installed_and_proven_on_the_cpu(
     torch_index: tuple[str, str] | None, tmp_path: Path
 ) -> None:
-    asked = ["-f", "jax", "-f", "onnxruntime"]
+    arguments = ["-f", "jax", "-f", "onnxruntime"]
     if torch_index is not None:
         url, version = torch_index
-        asked += ["-f", f"pytorch=={version}", "--pytorch-index-url", url, "--source", "pytorch", "--source", "pypi"]
-    run(*asked, "--gpu", "none", "--python", THIS_PYTHON, "-o", "pylock.toml", directory=tmp_path)
+        arguments += [
+            "-f",
+            f"pytorch=={version}",
+            "--pytorch-index-url",
+            url,
+            "--source",
+            "pytorch",
+            "--source",
+            "pypi",
+        ]
+    run(*arguments, "--gpu", "none", "--python", THIS_PYTHON, "-o", "pylock.toml", directory=tmp_path)
     run("create", "environment", "--lock", "pylock.toml", "--no-validate", directory=tmp_path)
     done = run("validate", "--prefix", "environment", "--device", "cpu", "--json", directory=tmp_path)
     probes: list[dict[str, Any]] = json.loads(done.stdout)["probes"]
@@ -102,8 +111,8 @@ def test_real_frameworks_are_locked_installed_and_proven_on_the_cpu(
     "ENVSOLVE_TEST_TENSORFLOW" not in os.environ, reason="ENVSOLVE_TEST_TENSORFLOW asks for it: it is large"
 )
 def test_tensorflow_is_locked_installed_and_proven_on_the_cpu(tmp_path: Path) -> None:
-    asked = ["-f", "tensorflow", "--gpu", "none", "--source", "pypi", "--python", THIS_PYTHON]
-    done = run("create", "environment", *asked, directory=tmp_path)
+    arguments = ["-f", "tensorflow", "--gpu", "none", "--source", "pypi", "--python", THIS_PYTHON]
+    done = run("create", "environment", *arguments, directory=tmp_path)
     assert "environment/bin/python: proven by tensorflow" in done.stderr
 
 

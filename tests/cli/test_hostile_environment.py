@@ -1,4 +1,4 @@
-"""Environments that mean no good: each command ends soon, in an answer or in one error that names who is at fault."""
+"""Malicious environments: each command ends soon, with an answer or one error that names the culprit."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Ran(NamedTuple):
     err: str
 
     @property
-    def said(self) -> str:
+    def output(self) -> str:
         return self.out + self.err
 
 
@@ -66,7 +66,7 @@ class Environment:
         return place
 
     def program(self, text: str) -> None:
-        """Put a shell script in the place of the interpreter."""
+        """Replace the interpreter by a shell script."""
         self.python.unlink()
         self.python.write_text(f"#!/bin/sh\n{text}\n")
         self.python.chmod(0o755)
@@ -95,7 +95,7 @@ def environment(tmp_path: Path) -> Environment:
     return Environment(tmp_path)
 
 
-def test_without_anything_wrong_it_is_captured(environment: Environment) -> None:
+def test_an_intact_environment_is_captured(environment: Environment) -> None:
     ran = environment.run(*CAPTURE)
     assert ran.code == 0, ran.err
     assert "alpha==1.0" in ran.out
@@ -103,7 +103,7 @@ def test_without_anything_wrong_it_is_captured(environment: Environment) -> None
 
 @pytest.mark.parametrize(("command", "code"), [(CAPTURE, 1), (VALIDATE, 3)])
 @pytest.mark.parametrize("hangs", [pytest.param(SLEEPS, marks=pytest.mark.thorough), FLOODS], ids=["sleeps", "floods"])
-def test_a_python_that_does_not_come_to_the_question_is_named(
+def test_a_python_that_fails_early_is_named(
     environment: Environment, command: tuple[str, ...], code: int, hangs: str
 ) -> None:
     environment.write("sitecustomize.py", hangs)
@@ -116,7 +116,7 @@ def test_a_python_that_does_not_come_to_the_question_is_named(
 
 
 @pytest.mark.parametrize(("command", "code"), [(CAPTURE, 1), (VALIDATE, 3)])
-def test_a_program_in_its_place_that_never_stops_printing_is_stopped(
+def test_endless_output_of_a_replaced_python_is_stopped(
     environment: Environment, command: tuple[str, ...], code: int
 ) -> None:
     environment.program("exec cat /dev/zero")
@@ -129,7 +129,7 @@ def test_a_program_in_its_place_that_never_stops_printing_is_stopped(
 @pytest.mark.parametrize(
     "noise", ["import os; os.write(1, bytes(100_000))", "print('[1, 2]')", LEAVES_A_CHILD], ids=["nul", "json", "child"]
 )
-def test_what_a_python_prints_or_leaves_behind_does_not_count(environment: Environment, noise: str) -> None:
+def test_extra_output_of_python_is_ignored(environment: Environment, noise: str) -> None:
     environment.write("sitecustomize.py", noise)
     ran = environment.run(*CAPTURE)
     assert ran.code == 0, ran.err
@@ -149,7 +149,9 @@ def test_what_a_python_prints_or_leaves_behind_does_not_count(environment: Envir
     ],
     ids=["deep", "shape", "path", "escapes", "bytes", "digits", "required-digits"],
 )
-def test_malformed_metadata_is_named_by_each_command(environment: Environment, file: str, content: str | bytes) -> None:
+def test_malformed_metadata_is_named_by_every_command(
+    environment: Environment, file: str, content: str | bytes
+) -> None:
     path = environment.write(f"alpha-1.0.dist-info/{file}", content)
     ran = environment.run(*CAPTURE)
     assert (ran.code, ran.out) == (1, "")
@@ -160,11 +162,11 @@ def test_malformed_metadata_is_named_by_each_command(environment: Environment, f
 
 
 @pytest.mark.parametrize("command", [VALIDATE, DOCTOR, CAPTURE])
-def test_variables_that_are_nested_too_deep_are_named(environment: Environment, command: tuple[str, ...]) -> None:
+def test_deeply_nested_variables_are_named(environment: Environment, command: tuple[str, ...]) -> None:
     path = environment.state(DEEP)
     ran = environment.run(*command)
     assert ran.code == 1
-    assert f"{path} is malformed" in ran.said
+    assert f"{path} is malformed" in ran.output
 
 
 @pytest.mark.parametrize(
@@ -172,7 +174,7 @@ def test_variables_that_are_nested_too_deep_are_named(environment: Environment, 
     [r'{"A\u0000B": "1"}', '{"A=B": "1"}', '{"": "1"}', r'{"A": "1\u0000"}', r'{"A": "\ud800"}'],
     ids=["nul", "equals", "empty", "value", "surrogate"],
 )
-def test_variables_that_no_system_takes_are_named(environment: Environment, variables: str) -> None:
+def test_variables_that_no_system_accepts_are_named(environment: Environment, variables: str) -> None:
     path = environment.state(f'{{"env_vars": {variables}}}')
     ran = environment.run(*VALIDATE)
     assert ran.code == 1
@@ -182,13 +184,13 @@ def test_variables_that_no_system_takes_are_named(environment: Environment, vari
 @pytest.mark.parametrize("command", [VALIDATE, DOCTOR, CAPTURE])
 @pytest.mark.thorough  # the scripts get ten seconds; tests/validation/test_activation.py gives them one
 @pytest.mark.parametrize("script", ["sleep 1000", "trap '' TERM; while :; do :; done"], ids=["sleeps", "spins"])
-def test_a_script_that_never_ends_is_named(environment: Environment, command: tuple[str, ...], script: str) -> None:
+def test_an_endless_script_is_named(environment: Environment, command: tuple[str, ...], script: str) -> None:
     environment.state('{"env_vars": {}}')
     environment.write("/etc/conda/activate.d/first.sh", "export FIRST=1")
     path = environment.write("/etc/conda/activate.d/second.sh", script)
     ran = environment.run(*command)
     assert ran.code == 1
-    assert f"The activation script {path} does not run to its end" in ran.said
+    assert f"The activation script {path} does not run to its end" in ran.output
 
 
 @pytest.mark.parametrize(
@@ -203,7 +205,7 @@ def test_a_script_that_never_ends_is_named(environment: Environment, command: tu
         ("cuda", '{"result": {"devices": [{"index": 0}]}}'),
     ],
 )
-def test_an_answer_to_a_probe_that_makes_no_sense_names_the_interpreter(
+def test_a_nonsensical_answer_to_a_probe_names_the_interpreter(
     environment: Environment, device: str, answer: str
 ) -> None:
     environment.write("torch-2.8.0.dist-info/METADATA", "Name: torch\nVersion: 2.8.0\n")

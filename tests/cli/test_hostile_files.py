@@ -1,4 +1,4 @@
-"""Files of a checkout that are no files, lead elsewhere or never end: one clear error in a moment, nothing is lost.
+"""Files of a checkout that are not regular, lead outside or never end: one clear error at once, and nothing is lost.
 
 The commands run in processes of their own with bounded memory, so that what would take all of it ends.
 """
@@ -37,7 +37,7 @@ PATIENCE = 20.0
 
 
 class Checkout:
-    """A project in a directory, next to which others lie, and the commands in it."""
+    """A project in a directory next to others, and the commands in it."""
 
     def __init__(self, directory: Path, url: str) -> None:
         self.directory, self.outside = directory / "project", directory / "outside"
@@ -55,8 +55,10 @@ class Checkout:
         self.write("pyproject.toml", self._text + more)
 
     def __call__(self, *words: str, stdin: int = subprocess.DEVNULL) -> Result:
-        kept = {name: value for name, value in os.environ.items() if not name.startswith(("ENVSOLVE_", "PIP_", "UV_"))}
-        environ = {**kept, "PIP_CONFIG_FILE": os.devnull, "HOME": str(self.outside.parent)}
+        inherited = {
+            name: value for name, value in os.environ.items() if not name.startswith(("ENVSOLVE_", "PIP_", "UV_"))
+        }
+        environ = {**inherited, "PIP_CONFIG_FILE": os.devnull, "HOME": str(self.outside.parent)}
         started = time.monotonic()
         done = subprocess.run(
             [sys.executable, "-m", "envsolve", *words],
@@ -93,7 +95,7 @@ def checkout(tmp_path: Path, index: IndexServer) -> Checkout:
 
 
 def put(kind: str, path: Path) -> None:
-    """A file of a kind that nobody can read to its end."""
+    """A file of a kind that cannot be read to its end."""
     match kind:
         case "zero":
             path.symlink_to("/dev/zero")
@@ -151,7 +153,7 @@ def test_a_device_on_the_command_line(words: tuple[str, ...], device: str, check
     assert "device" in done.err or "is not a regular file" in done.err
 
 
-def test_requirements_that_include_each_other_a_thousand_ways_are_each_read_once(checkout: Checkout) -> None:
+def test_requirements_files_that_include_each_other_many_times_are_read_once(checkout: Checkout) -> None:
     for number in range(19):
         checkout.write(f"{number}.in", f"-r {number + 1}.in\n" * 4)
     checkout.write("19.in", "alpha\n")
@@ -159,7 +161,7 @@ def test_requirements_that_include_each_other_a_thousand_ways_are_each_read_once
     assert checkout("lock").code == 0
 
 
-def test_a_file_that_is_a_requirement_and_a_constraint_is_both(checkout: Checkout) -> None:
+def test_a_file_used_as_requirement_and_constraint_is_both(checkout: Checkout) -> None:
     checkout.write("a.in", "-c b.in\n-r b.in\n")
     checkout.write("b.in", "alpha\n")
     checkout.say('requirement-files = ["a.in"]\n')
@@ -193,7 +195,7 @@ NINES = "9" * 5000
         ("solve", f"alpha=={NINES}", "--gpu", "none", "--format", "pylock"),
     ],
 )
-def test_a_version_of_thousands_of_digits_is_refused(words: tuple[str, ...], checkout: Checkout) -> None:
+def test_a_version_with_thousands_of_digits_is_refused(words: tuple[str, ...], checkout: Checkout) -> None:
     assert len(checkout.refused(*words)) < 3000
 
 
@@ -205,9 +207,9 @@ def test_a_lock_with_a_version_of_thousands_of_digits_is_read(checkout: Checkout
 
 def test_an_output_with_a_name_that_no_system_takes(checkout: Checkout) -> None:
     checkout.write("pyproject.toml", f'[tool.envsolve]\nrequirements = ["alpha"]\noutputs = ["{"x" * 5000}.txt"]\n')
-    said = checkout.refused("lock")
-    assert "File name too long" in said
-    assert "output-failed" not in said
+    message = checkout.refused("lock")
+    assert "File name too long" in message
+    assert "output-failed" not in message
 
 
 OURS = "# Made by envsolve 0.1.0:\nnothing = 1\n"
@@ -235,14 +237,16 @@ def test_an_output_below_a_link_out_of_the_project(checkout: Checkout) -> None:
 def test_init_writes_through_no_link_either(checkout: Checkout) -> None:
     (checkout.directory / "pyproject.toml").unlink()
     (checkout.directory / ".github").symlink_to(checkout.outside)
-    asked = ("-f", "pytorch", "--gpu", "8.6", "--driver", "580.65.06", "-o", "environment.yml")
-    assert ".github is a link" in checkout.refused("init", *asked, "--ci", "github")
+    arguments = ("-f", "pytorch", "--gpu", "8.6", "--driver", "580.65.06", "-o", "environment.yml")
+    assert ".github is a link" in checkout.refused("init", *arguments, "--ci", "github")
     assert list(checkout.outside.iterdir()) == []
     assert not (checkout.directory / "pyproject.toml").exists()
 
 
 @pytest.mark.parametrize("text", ["numpy\n", "# notes\n", "numpy==2.1.3\n"])
-def test_o_does_not_replace_what_envsolve_did_not_write(text: str, checkout: Checkout, index: IndexServer) -> None:
+def test_output_does_not_replace_a_file_that_envsolve_did_not_write(
+    text: str, checkout: Checkout, index: IndexServer
+) -> None:
     path = checkout.write("requirements.txt", text)
     words = ("solve", "alpha", "--gpu", "none", "--python", "3.12", "--index-url", index.index_url)
     assert checkout.refused(*words, "-o", "requirements.txt").startswith("error: not-a-lock\n")
@@ -309,7 +313,7 @@ def test_certificates_that_a_variable_names(
     assert "it is a pipe or a device" in checkout.refused(*words)
 
 
-def test_what_is_kept_of_an_index_and_would_take_all_memory(checkout: Checkout, index: IndexServer) -> None:
+def test_a_huge_cached_index_page_is_not_loaded(checkout: Checkout, index: IndexServer) -> None:
     words = ("lock", "--cache-dir", str(checkout.outside))
     assert checkout(*words).code == 0
     path = checkout.directory / "pylock.toml"

@@ -1,4 +1,4 @@
-"""Images from the command line: what holds for every format."""
+"""Images from the command line: behaviour common to every format."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ BOTH = pytest.mark.parametrize("image", [DOCKERFILE, APPTAINER], ids=lambda it: 
 
 @BOTH
 @pytest.mark.parametrize("platform", ["win-64", "osx-arm64"])
-def test_an_image_is_for_linux(image: Image, platform: str, locking: Locking, tmp_path: Path) -> None:
+def test_images_are_for_linux(image: Image, platform: str, locking: Locking, tmp_path: Path) -> None:
     output = f"{tmp_path}/{{platform}}.{image.ending}"
     done = locking("--platform", platform, "--format", image.format_name, "-o", output)
     assert (done.code, done.out) == (2, "")
@@ -29,16 +29,14 @@ def test_an_image_is_for_linux(image: Image, platform: str, locking: Locking, tm
 
 
 @BOTH
-def test_no_environment_is_made_of_the_format(image: Image, locking: Locking) -> None:
+def test_the_format_does_not_create_environments(image: Image, locking: Locking) -> None:
     done = locking.envsolve("create", "env", "alpha", "--format", image.format_name, "--index-url", locking.url)
     assert (done.code, done.out) == (2, "")
     assert done.err.startswith("error: unknown-format\n")
 
 
 @BOTH
-def test_status_says_whether_the_stack_in_it_runs(
-    image: Image, envsolve: Envsolve, world: IndexServer, tmp_path: Path
-) -> None:
+def test_status_checks_the_stack_in_it(image: Image, envsolve: Envsolve, world: IndexServer, tmp_path: Path) -> None:
     path = tmp_path / f"gpu.{image.ending}"
     indexes = ("--index-url", world.index_url, "--pytorch-index-url", f"{world.url}/whl")
     assert envsolve("torch", "--driver", "535.183.01", *GPU, *indexes, "-o", str(path)).code == 0
@@ -50,10 +48,10 @@ def test_status_says_whether_the_stack_in_it_runs(
 
 
 @BOTH
-def test_a_project_may_name_one_among_its_outputs(image: Image, locking: Locking, tmp_path: Path) -> None:
-    asked = f'requirements = ["alpha"]\ngpus = ["none"]\nplatforms = ["linux-64"]\nindex-url = "{locking.url}"\n'
+def test_a_project_can_list_it_among_its_outputs(image: Image, locking: Locking, tmp_path: Path) -> None:
+    settings = f'requirements = ["alpha"]\ngpus = ["none"]\nplatforms = ["linux-64"]\nindex-url = "{locking.url}"\n'
     outputs = f'python = "{MINOR}"\noutputs = ["requirements.txt", "gpu.{image.ending}"]\n'
-    (tmp_path / "pyproject.toml").write_text(f"[tool.envsolve]\n{asked}{outputs}")
+    (tmp_path / "pyproject.toml").write_text(f"[tool.envsolve]\n{settings}{outputs}")
     assert locking.envsolve("lock", "--no-cache").code == 0
     assert image.pins(tmp_path / f"gpu.{image.ending}") == ["alpha==2.0", "beta==2.0"]
     assert locking.envsolve("lock", "--check", "--no-cache").code == 0

@@ -1,4 +1,4 @@
-"""``envsolve init``: a project begins with what is asked for or with what is there, and nothing there is lost."""
+"""``envsolve init``: a project starts from options or from existing files, and no existing content is lost."""
 
 from __future__ import annotations
 
@@ -23,14 +23,25 @@ from tests.index.packages import sdist
 from tests.index.server import IndexServer
 
 SNAPSHOTS = Path(__file__).parents[1] / "snapshots"
-ASKED = ("-f", "pytorch", "--gpu", "RTX 3090", "--driver", "535.183.01", "--python", "3.11.7", "--platform", "linux-64")
+REQUEST = (
+    "-f",
+    "pytorch",
+    "--gpu",
+    "RTX 3090",
+    "--driver",
+    "535.183.01",
+    "--python",
+    "3.11.7",
+    "--platform",
+    "linux-64",
+)
 
 
 A_LOCK = "# Made by envsolve 0.1.0:\nnumpy==2.4.6\n"
 
 
 class Init:
-    """``envsolve init`` in a directory of its own, with the loopback index."""
+    """``envsolve init`` in its own directory, with the loopback index."""
 
     def __init__(self, directory: Path, envsolve: Envsolve, world: IndexServer) -> None:
         self.directory, self._envsolve = directory, envsolve
@@ -63,8 +74,8 @@ def init(tmp_path: Path, envsolve: Envsolve, world: IndexServer, monkeypatch: py
     return Init(tmp_path, envsolve, world)
 
 
-def test_a_project_begins_with_its_lock(init: Init, envsolve: Envsolve) -> None:
-    done = init(*ASKED, "numpy", "-o", "requirements.txt")
+def test_init_writes_a_project_and_its_lock(init: Init, envsolve: Envsolve) -> None:
+    done = init(*REQUEST, "numpy", "-o", "requirements.txt")
     assert (done.code, done.out) == (0, ""), done.err
     assert init.table == {
         "frameworks": ["pytorch"],
@@ -80,29 +91,29 @@ def test_a_project_begins_with_its_lock(init: Init, envsolve: Envsolve) -> None:
     assert envsolve("status").code == 0
 
 
-def test_what_else_is_in_the_file_stays(init: Init) -> None:
+def test_other_content_of_the_file_stays(init: Init) -> None:
     before = '# ours\n[project]\nname = "x"  # a name\ndependencies = ["numpy"]\n\n[tool.ruff]\nline-length = 99\n'
     init.write("pyproject.toml", before)
-    assert init(*ASKED).code == 0
+    assert init(*REQUEST).code == 0
     assert init.read("pyproject.toml").startswith(before)
     assert init.table["project-dependencies"] is True
     assert "numpy" in init.read("pylock.toml")
 
 
-def test_a_file_that_is_there_is_never_overwritten_without_force(init: Init) -> None:
+def test_an_existing_file_is_only_overwritten_with_force(init: Init) -> None:
     init.write("requirements.txt", A_LOCK)
-    done = init(*ASKED, "-o", "requirements.txt", "-o", "pylock.toml", "--no-lock")
+    done = init(*REQUEST, "-o", "requirements.txt", "-o", "pylock.toml", "--no-lock")
     assert done.code == 0
     assert init.files == {"pyproject.toml", "requirements.txt"}
-    again = init(*ASKED)
+    again = init(*REQUEST)
     assert (again.code, again.err.splitlines()[0]) == (2, "error: project-exists")
-    assert init(*ASKED, "-o", "requirements.txt", "-o", "pylock.toml", "--force").code == 0
+    assert init(*REQUEST, "-o", "requirements.txt", "-o", "pylock.toml", "--force").code == 0
     assert pins_in(init.read("requirements.txt"))
 
 
-def test_a_lock_that_is_there_is_left_as_it_is(init: Init) -> None:
+def test_an_existing_lock_is_not_changed(init: Init) -> None:
     init.write("requirements.txt", A_LOCK)
-    done = init(*ASKED, "-o", "requirements.txt", "-o", "pylock.toml")
+    done = init(*REQUEST, "-o", "requirements.txt", "-o", "pylock.toml")
     assert done.code == 0
     assert init.read("requirements.txt") == A_LOCK
     assert "left as they are: requirements.txt" in done.err
@@ -113,11 +124,11 @@ NOT_OURS = "note: requirements.txt was not written by envsolve, so `envsolve loc
 
 
 @pytest.mark.parametrize("words", [(), ("--no-lock",), ("--no-lock", "--force"), ("--dry-run",)])
-def test_of_an_output_that_lock_refuses_the_truth_is_reported(
+def test_for_an_output_that_lock_refuses_nothing_is_promised(
     words: tuple[str, ...], init: Init, envsolve: Envsolve
 ) -> None:
     init.write("requirements.txt", "numpy\n")
-    done = init(*ASKED, "-o", "requirements.txt", *words)
+    done = init(*REQUEST, "-o", "requirements.txt", *words)
     assert done.code == 0, done.err
     assert NOT_OURS in done.err
     assert "updates locks" not in done.err
@@ -126,19 +137,19 @@ def test_of_an_output_that_lock_refuses_the_truth_is_reported(
 
 
 @pytest.mark.parametrize("words", [("-o", "requirements.txt"), ("-o", "pylock.toml", "--ci", "github")])
-def test_of_a_lock_and_a_job_that_are_there_no_one_is_warned(words: tuple[str, ...], init: Init) -> None:
+def test_existing_locks_and_jobs_cause_no_warning(words: tuple[str, ...], init: Init) -> None:
     init.write("requirements.txt", A_LOCK)
     init.write(".github/workflows/envsolve.yml", "ours\n")
-    done = init(*ASKED, *words)
+    done = init(*REQUEST, *words)
     assert done.code == 0, done.err
     assert "was not written by envsolve" not in done.err
     assert ("updates locks" in done.err) is ("--ci" not in words)
     assert "--force overwrites any" in done.err
 
 
-def test_a_dry_run_shows_what_would_be_written(init: Init) -> None:
+def test_a_dry_run_shows_the_changes(init: Init) -> None:
     init.write("pyproject.toml", '[project]\nname = "x"\n')
-    done = init(*ASKED, "--dry-run")
+    done = init(*REQUEST, "--dry-run")
     assert done.code == 0
     assert init.files == {"pyproject.toml"}
     assert init.read("pyproject.toml") == '[project]\nname = "x"\n'
@@ -146,21 +157,21 @@ def test_a_dry_run_shows_what_would_be_written(init: Init) -> None:
     assert "+++ pylock.toml\n" in done.out
 
 
-def test_what_a_person_wrote_is_overwritten_by_force_alone(init: Init) -> None:
+def test_user_settings_are_only_overwritten_with_force(init: Init) -> None:
     init.write("requirements.txt", "somebody's\n")
-    assert init(*ASKED, "-o", "requirements.txt").code == 0
+    assert init(*REQUEST, "-o", "requirements.txt").code == 0
     assert init.read("requirements.txt") == "somebody's\n"
-    assert init(*ASKED, "-o", "requirements.txt", "--force").code == 0
+    assert init(*REQUEST, "-o", "requirements.txt", "--force").code == 0
     assert pins_in(init.read("requirements.txt"))
 
 
-def test_nothing_is_written_where_nothing_fits(init: Init) -> None:
+def test_without_a_solution_nothing_is_written(init: Init) -> None:
     done = init("-f", "pytorch>=99", "--gpu", "8.6")
     assert done.code == 1
     assert init.files == set()
 
 
-def test_a_framework_that_is_mistyped_is_not_told_of_a_file_that_is_not_there(init: Init) -> None:
+def test_a_misspelled_framework_is_not_reported_as_a_missing_file(init: Init) -> None:
     done = init("-f", "jxa")
     assert (done.code, init.files) == (2, set())
     assert done.err.splitlines()[:2] == [
@@ -213,7 +224,7 @@ mine = { path = "." }
         ),
     ],
 )
-def test_what_is_there_is_adopted(name: str, text: str, table: dict[str, Any], init: Init) -> None:
+def test_existing_settings_are_adopted(name: str, text: str, table: dict[str, Any], init: Init) -> None:
     init.write(name, text)
     done = init("--no-lock")
     assert done.code == 0, done.err
@@ -237,7 +248,7 @@ def test_a_conda_file_that_is_named_gets_a_conda_lock(init: Init) -> None:
         ("python-lock-rtx-3090.requirements.txt", "requirements.txt", ["pytorch"]),
     ],
 )
-def test_of_an_answer_of_envsolve_the_question_is_adopted(
+def test_the_request_of_an_earlier_answer_is_adopted(
     snapshot: str, name: str, frameworks: list[str], init: Init
 ) -> None:
     shutil.copy(SNAPSHOTS / snapshot, init.directory / name)
@@ -246,22 +257,22 @@ def test_of_an_answer_of_envsolve_the_question_is_adopted(
     assert init.table["outputs"] == [name]
 
 
-def test_dependencies_in_pyproject_are_a_beginning(init: Init) -> None:
+def test_dependencies_in_pyproject_are_adopted(init: Init) -> None:
     init.write("pyproject.toml", '[project]\nname = "x"\ndependencies = ["torch"]\n')
     assert init("--no-lock").code == 0
     assert init.table == {"project-dependencies": True, "gpus": "auto", "outputs": ["pylock.toml"]}
 
 
-def test_without_anything_to_begin_with_it_asks(init: Init) -> None:
+def test_without_anything_to_adopt_it_asks(init: Init) -> None:
     done = init()
     assert done.code == 2
     assert done.err.startswith("error: no-framework\n")
     assert init.files == set()
 
 
-def test_envsolve_toml_is_written_where_it_is(init: Init) -> None:
+def test_an_existing_envsolve_toml_is_extended(init: Init) -> None:
     init.write("envsolve.toml", "")
-    assert init(*ASKED, "--no-lock").code == 0
+    assert init(*REQUEST, "--no-lock").code == 0
     assert init.files == {"envsolve.toml"}
     assert init.read("envsolve.toml").startswith('frameworks = ["pytorch"]\n')
 
@@ -269,17 +280,17 @@ def test_envsolve_toml_is_written_where_it_is(init: Init) -> None:
 @pytest.mark.parametrize(
     ("system", "name"), [("github", ".github/workflows/envsolve.yml"), ("gitlab", ".gitlab/envsolve.yml")]
 )
-def test_a_job_that_checks_the_locks_is_written_too(system: str, name: str, init: Init) -> None:
-    assert init(*ASKED, "--no-lock", "--ci", system).code == 0
+def test_a_job_that_checks_the_locks_is_written(system: str, name: str, init: Init) -> None:
+    assert init(*REQUEST, "--no-lock", "--ci", system).code == 0
     assert "envsolve lock --check" in init.read(name)
     init.write(name, "ours\n")
-    assert init(*ASKED, "--no-lock", "--ci", system).code == 2
+    assert init(*REQUEST, "--no-lock", "--ci", system).code == 2
     assert init.read(name) == "ours\n"
 
 
-def test_what_cannot_be_read_is_one_error_and_loses_nothing(init: Init) -> None:
+def test_an_unreadable_file_is_one_error_and_nothing_is_lost(init: Init) -> None:
     init.write("pyproject.toml", "[project\n")
-    done = init(*ASKED)
+    done = init(*REQUEST)
     assert (done.code, done.err.splitlines()[0]) == (2, "error: file-unreadable")
     assert init.read("pyproject.toml") == "[project\n"
 
@@ -287,14 +298,14 @@ def test_what_cannot_be_read_is_one_error_and_loses_nothing(init: Init) -> None:
 BOM = codecs.BOM_UTF8
 
 
-def test_line_ends_and_the_mark_of_utf_8_stay(init: Init) -> None:
+def test_line_ends_and_the_byte_order_mark_are_preserved(init: Init) -> None:
     before = BOM + b'[project]\r\nname = "x"\r\n'
     (init.directory / "pyproject.toml").write_bytes(before)
-    assert init(*ASKED, "--no-lock").code == 0
+    assert init(*REQUEST, "--no-lock").code == 0
     after = (init.directory / "pyproject.toml").read_bytes()
     assert after.startswith(before)
     assert after.count(b"\r\n") == after.count(b"\n")
-    assert init(*ASKED, "--no-lock", "--force", "--dry-run").out == ""
+    assert init(*REQUEST, "--no-lock", "--force", "--dry-run").out == ""
 
 
 @pytest.mark.parametrize("words", [(), ("--no-lock",)])
@@ -308,25 +319,25 @@ def test_a_project_that_cannot_be_locked_is_not_written(init: Init, words: tuple
 
 
 @pytest.mark.parametrize("words", [("-f", "vllm==0.20.0+cpu", "--gpu", "none"), ("-f", "vllm", "--gpu", "A100")])
-def test_a_project_that_some_index_may_serve_is_written(init: Init, words: tuple[str, ...]) -> None:
+def test_a_project_that_another_index_may_solve_is_written(init: Init, words: tuple[str, ...]) -> None:
     assert init(*words, "--platform", "linux-64", "--no-lock").code == 0
     assert init.files == {"pyproject.toml"}
 
 
-def test_force_keeps_the_comment_behind(init: Init) -> None:
+def test_force_preserves_trailing_comments(init: Init) -> None:
     init.write("pyproject.toml", '[tool.envsolve]\nframeworks = ["jax"]\n\n# about ruff\n[tool.ruff]\n')
-    assert init(*ASKED, "--no-lock", "--force").code == 0
+    assert init(*REQUEST, "--no-lock", "--force").code == 0
     assert init.read("pyproject.toml").endswith('outputs = ["pylock.toml"]\n\n# about ruff\n[tool.ruff]\n')
 
 
-def test_an_inline_table_of_tools_is_written_into(init: Init) -> None:
+def test_an_inline_table_of_tools_is_extended(init: Init) -> None:
     init.write("pyproject.toml", "tool = { ruff = { line-length = 99 } }\n")
-    assert init(*ASKED, "--no-lock").code == 0
+    assert init(*REQUEST, "--no-lock").code == 0
     assert init.table["frameworks"] == ["pytorch"]
     assert tomli.loads(init.read("pyproject.toml"))["tool"]["ruff"] == {"line-length": 99}
 
 
-def test_versions_are_written_as_people_write_them(init: Init) -> None:
+def test_versions_are_written_in_the_usual_style(init: Init) -> None:
     assert init("-f", "pytorch>=2.4,<3", "--python", ">=3.11,<3.13", "--no-lock").code == 0
     assert (init.table["frameworks"], init.table["python"]) == (["pytorch>=2.4,<3"], ">=3.11,<3.13")
 
@@ -341,14 +352,14 @@ def test_versions_are_written_as_people_write_them(init: Init) -> None:
         ("pyproject.toml", '[tool.poetry.dependencies]\nflask = "^3"\n'),
     ],
 )
-def test_where_no_framework_is_named_it_is_reported(name: str, text: str, init: Init) -> None:
+def test_a_missing_framework_is_reported(name: str, text: str, init: Init) -> None:
     init.write(name, text)
     done = init("--no-lock")
     assert done.code == 0, done.err
     assert 'note: no framework is listed, so only package requirements count; to add one: frameworks = ["' in done.err
 
 
-def test_what_of_a_pyproject_is_not_taken_over_is_reported(init: Init) -> None:
+def test_skipped_settings_of_a_pyproject_are_reported(init: Init) -> None:
     dependencies = 'dependencies = ["torch"]\n[tool.uv]\nconstraint-dependencies = ["numpy<2"]\n'
     init.write("pyproject.toml", f'[project]\nname = "x"\n{dependencies}')
     done = init("--no-lock")
@@ -357,7 +368,7 @@ def test_what_of_a_pyproject_is_not_taken_over_is_reported(init: Init) -> None:
     assert "no framework" not in done.err
 
 
-def test_the_overrides_of_uv_are_taken_over_but_for_those_of_one_package(init: Init) -> None:
+def test_overrides_of_uv_are_adopted_except_those_for_one_package(init: Init) -> None:
     every = """"werkzeug==2.3.0", "six; sys_platform == 'win32'\""""
     one = '{ package = "flask", dependencies = ["six<2"] }'
     tables = f'dependencies = ["torch"]\n[tool.uv]\noverride-dependencies = [{every}, {one}]\n'
@@ -369,8 +380,8 @@ def test_the_overrides_of_uv_are_taken_over_but_for_those_of_one_package(init: I
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="elsewhere names of files are always Unicode")
-def test_a_locale_that_knows_ascii_alone_is_one_clear_error(tmp_path: Path) -> None:
-    """In a process of its own, as Python settles at its start how it names files."""
+def test_an_ascii_locale_is_one_clear_error(tmp_path: Path) -> None:
+    """In its own process, because Python decides at its start how it names files."""
     text = '[tool.envsolve]\nframeworks = ["pytorch"]\noutputs = ["\u00e9.txt"]\n'
     (tmp_path / "pyproject.toml").write_text(text, encoding="utf-8")
     environ = {**os.environ, "LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
@@ -390,7 +401,7 @@ def test_a_locale_that_knows_ascii_alone_is_one_clear_error(tmp_path: Path) -> N
 
 
 @pytest.mark.parametrize("name", ["\u03bb", "\U0001f600", "\udce9"])
-def test_what_standard_output_cannot_show_is_escaped(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_unprintable_characters_on_standard_output_are_escaped(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     stream = io.TextIOWrapper(io.BytesIO(), encoding="cp1252")
     monkeypatch.setattr("sys.stdout", stream)
     shown = printable(json.dumps({"a": f"\u00e9{name}"}, ensure_ascii=False))
@@ -399,7 +410,7 @@ def test_what_standard_output_cannot_show_is_escaped(name: str, monkeypatch: pyt
     assert json.loads(shown) == {"a": f"\u00e9{name}"}
 
 
-def test_the_keys_and_their_schema_are_reported(envsolve: Envsolve) -> None:
+def test_keys_and_schema_are_mentioned(envsolve: Envsolve) -> None:
     keys = envsolve("init", "--keys")
     assert keys.code == 0
     assert 'frameworks = ["pytorch>=2.5", "jax"]\n    The frameworks, optionally with versions.\n' in keys.out
@@ -422,7 +433,7 @@ typing-extensions
 
 @pytest.fixture
 def hopeless(init: Init, world: IndexServer) -> Init:
-    """A directory with requirements of which most cannot be locked."""
+    """A directory with requirements, most of which cannot be locked."""
     world.add("only-source", [sdist("only-source", "1.0", static=False)])
     init.write("requirements.txt", NOT_LOCKABLE)
     init.write("more.in", "\nother_source\n")
@@ -430,7 +441,9 @@ def hopeless(init: Init, world: IndexServer) -> Init:
     return init
 
 
-def test_all_that_no_lock_can_hold_is_one_error_whose_command_leaves_it_out(hopeless: Init, envsolve: Envsolve) -> None:
+def test_all_requirements_that_no_lock_can_represent_are_one_error_with_a_command_that_drops_them(
+    hopeless: Init, envsolve: Envsolve
+) -> None:
     done = hopeless(*MACHINE)
     assert (done.code, hopeless.files) == (1, {"requirements.txt", "more.in"})
     assert done.err.startswith("error: requirements-not-lockable\n  6 requirements cannot be locked\n")
@@ -456,7 +469,7 @@ def test_all_that_no_lock_can_hold_is_one_error_whose_command_leaves_it_out(hope
     assert envsolve("lock", "--check", "--cache-dir", "cache").code == 0
 
 
-def test_one_refusal_keeps_its_code_and_says_how_to_leave_it_out(init: Init, envsolve: Envsolve) -> None:
+def test_a_single_error_keeps_its_code_and_suggests_how_to_drop_the_requirement(init: Init, envsolve: Envsolve) -> None:
     init.write("requirements.txt", "numpy\n-e .\n")
     done = init(*MACHINE)
     assert (done.code, done.err.splitlines()[0]) == (2, "error: direct-reference-invalid")
@@ -465,7 +478,7 @@ def test_one_refusal_keeps_its_code_and_says_how_to_leave_it_out(init: Init, env
     assert envsolve(*shlex.split(command)[1:]).code == 0
 
 
-def test_an_address_that_cannot_be_read_is_listed_with_all_else(init: Init, envsolve: Envsolve) -> None:
+def test_an_unreadable_address_is_listed_with_the_others(init: Init, envsolve: Envsolve) -> None:
     wheel = "file:///nope/gone-1.0-py3-none-any.whl"
     repositories = "".join(f"git+http://127.0.0.1:9/{it}.git\n" for it in ("one", "two"))
     init.write("requirements.txt", f"numpy\n./vendor\n{wheel}\n{repositories}no-such-package\n")
@@ -483,7 +496,7 @@ def test_an_address_that_cannot_be_read_is_listed_with_all_else(init: Init, envs
     assert envsolve(*shlex.split(command)[1:]).code == 0
 
 
-def test_what_is_wrong_without_them_is_reported_with_them(init: Init) -> None:
+def test_remaining_errors_are_reported_with_them(init: Init) -> None:
     init.write("requirements.txt", "-f https://example.org/wheels\nnumpy=>2\n--no-binary numpy\n./vendor\n")
     done = init(*MACHINE)
     assert (done.code, init.files) == (1, {"requirements.txt"})
@@ -496,7 +509,7 @@ def test_what_is_wrong_without_them_is_reported_with_them(init: Init) -> None:
         assert f"\ncause: {text}" in done.err
 
 
-def test_lock_reports_all_mistakes_of_a_file_and_the_key_that_leaves_them_out(init: Init, envsolve: Envsolve) -> None:
+def test_lock_reports_all_mistakes_of_a_file_and_the_key_that_drops_them(init: Init, envsolve: Envsolve) -> None:
     init.write("requirements.txt", "numpy\n")
     assert init(*MACHINE).code == 0
     init.write("requirements.txt", "numpy\n./a\n./b\n")
@@ -511,14 +524,14 @@ def test_lock_reports_all_mistakes_of_a_file_and_the_key_that_leaves_them_out(in
     assert 'note: exclude = ["c"] has no effect: nothing requires it\n' in done.err
 
 
-def test_what_a_package_requires_is_not_left_out(init: Init) -> None:
+def test_requirements_of_packages_are_never_dropped(init: Init) -> None:
     init.write("requirements.txt", "torch\ntyping-extensions\n")
     assert init(*MACHINE, "--exclude", "typing_extensions").code == 0
     names = {it["name"] for it in tomli.loads(init.read("pylock.toml"))["packages"]}
     assert {"torch", "typing-extensions"} <= names
 
 
-def test_repositories_and_folders_in_an_environment_file_are_one_refusal(init: Init) -> None:
+def test_repositories_and_folders_in_an_environment_file_are_one_error(init: Init) -> None:
     init.write("mine/pyproject.toml", '[project]\nname = "mine"\nversion = "1"\n')
     pip = ["-e ./mine", "git+https://git.example.org/team/tool.git@v0.7.1"]
     init.write("environment.yml", json.dumps({"dependencies": ["python=3.11", {"pip": pip}]}, indent=1))

@@ -25,12 +25,12 @@ class Terminal:
 
     def __init__(self, directory: Path, *words: str, **environ: str) -> None:
         self.directory, self.shown, self._seen = directory, "", 0
-        kept = {key: value for key, value in os.environ.items() if not key.startswith("ENVSOLVE_") and key != "CI"}
+        inherited = {key: value for key, value in os.environ.items() if not key.startswith("ENVSOLVE_") and key != "CI"}
         self._ours, theirs = pty.openpty()
         self.process = subprocess.Popen(
             [sys.executable, "-m", "envsolve", "init", "--no-lock", *words],
             cwd=directory,
-            env={**kept, "TERM": "xterm", "NO_COLOR": "1", "CUDA_VISIBLE_DEVICES": "", **environ},
+            env={**inherited, "TERM": "xterm", "NO_COLOR": "1", "CUDA_VISIBLE_DEVICES": "", **environ},
             stdin=theirs,
             stdout=subprocess.PIPE,
             stderr=theirs,
@@ -39,7 +39,7 @@ class Terminal:
         os.close(theirs)
 
     def until(self, text: str) -> None:
-        """Wait for ``text`` behind what was waited for before."""
+        """Wait for ``text`` after what was waited for before."""
         end = time.monotonic() + 60
         while text not in self.shown[self._seen :]:
             assert time.monotonic() < end, self.shown
@@ -60,7 +60,7 @@ class Terminal:
         self.type(f"{text}\n")
 
     def ended(self, *, interrupting: bool = False) -> int:
-        """The exit code, with all that was shown.
+        """The exit code, with the whole terminal text.
 
         ``interrupting`` presses Ctrl-C until the command ends, as a person would: Python's readline sets its terminal
         up without looking at signals, and only notices one that came meanwhile at the next key or signal.
@@ -117,7 +117,7 @@ def start(tmp_path: Path) -> Iterator[Start]:
         it.close()
 
 
-def test_the_defaults_make_a_project(start: Start) -> None:
+def test_the_defaults_create_a_project(start: Start) -> None:
     terminal = start()
     for prompt in PROMPTS:
         terminal.answer(prompt, ENTER)
@@ -129,7 +129,7 @@ def test_the_defaults_make_a_project(start: Start) -> None:
     assert terminal.out == b""
 
 
-def test_answers_are_read_as_the_options_are(start: Start) -> None:
+def test_answers_are_parsed_like_options(start: Start) -> None:
     terminal = start()
     terminal.answer(PROMPTS[0], "pytorch>=2.5,<3, jax")
     terminal.answer(PROMPTS[1], "RTX 3090, 8.6")
@@ -144,7 +144,7 @@ def test_answers_are_read_as_the_options_are(start: Start) -> None:
     }
 
 
-def test_what_cannot_be_read_is_requested_again(start: Start) -> None:
+def test_invalid_answers_are_repeated(start: Start) -> None:
     terminal = start()
     terminal.answer(PROMPTS[0], "pytroch")
     terminal.until("Error: 'pytroch' is not a framework that envsolve knows; did you mean pytorch?")
@@ -162,7 +162,7 @@ def test_what_cannot_be_read_is_requested_again(start: Start) -> None:
     assert terminal.table == {"frameworks": ["pytorch"], "gpus": ["none"], "outputs": ["pylock.toml"]}
 
 
-def test_what_an_option_says_is_not_asked_for(start: Start) -> None:
+def test_questions_answered_by_options_are_skipped(start: Start) -> None:
     terminal = start("--gpu", "8.6", "--python", "3.12", "-o", "requirements.txt")
     terminal.answer(PROMPTS[0], "jax")
     assert terminal.ended() == 0, terminal.shown
@@ -170,7 +170,7 @@ def test_what_an_option_says_is_not_asked_for(start: Start) -> None:
 
 
 @pytest.mark.parametrize("way_out", ["end of input", "interrupt"])
-def test_who_leaves_has_nothing_written(way_out: str, start: Start, tmp_path: Path) -> None:
+def test_cancelling_writes_nothing(way_out: str, start: Start, tmp_path: Path) -> None:
     terminal = start()
     terminal.answer(PROMPTS[0], ENTER)
     terminal.until(PROMPTS[1])
@@ -192,7 +192,7 @@ def test_who_leaves_has_nothing_written(way_out: str, start: Start, tmp_path: Pa
         ((), {"ENVSOLVE_FRAMEWORK": "jax"}, 0),
     ],
 )
-def test_no_one_is_asked_who_said_it_or_is_not_there(
+def test_no_questions_with_options_or_without_a_terminal(
     words: tuple[str, ...], environ: dict[str, str], code: int, start: Start
 ) -> None:
     terminal = start(*words, **environ)
@@ -200,14 +200,14 @@ def test_no_one_is_asked_who_said_it_or_is_not_there(
     assert not any(it in terminal.shown for it in PROMPTS)
 
 
-def test_what_the_directory_says_is_not_asked_for(start: Start, tmp_path: Path) -> None:
+def test_questions_answered_by_the_directory_are_skipped(start: Start, tmp_path: Path) -> None:
     (tmp_path / "requirements.in").write_text("torch\n")
     terminal = start()
     assert terminal.ended() == 0, terminal.shown
     assert "imported from requirements.in" in terminal.shown
 
 
-def test_a_project_that_is_there_is_refused_before_anything_is_asked(start: Start, tmp_path: Path) -> None:
+def test_an_existing_project_is_refused_before_any_question(start: Start, tmp_path: Path) -> None:
     (tmp_path / "pyproject.toml").write_text("[tool.envsolve]\noutputs = ['pylock.toml']\n")
     terminal = start()
     assert terminal.ended() == 2

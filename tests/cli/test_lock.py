@@ -1,4 +1,4 @@
-"""``envsolve lock`` and ``status`` in a project: all files or none, and as little change as the machines allow."""
+"""``envsolve lock`` and ``status`` in a project: all files or none, with as few changes as the machines allow."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ outputs = ["requirements.txt", "locks/pylock.toml"]
 
 
 class Project:
-    """A project in a directory of its own, and the commands in it."""
+    """A project in its own directory, and the commands in it."""
 
     def __init__(self, directory: Path, envsolve: Envsolve, world: IndexServer) -> None:
         self.directory, self._envsolve = directory, envsolve
@@ -79,7 +79,7 @@ def test_a_project_is_locked_into_all_of_its_files(project: Project) -> None:
     assert "requirements.txt, locks/pylock.toml: written" in done.err
 
 
-def test_locking_again_touches_nothing(project: Project) -> None:
+def test_locking_again_changes_nothing(project: Project) -> None:
     project("lock")
     before = {name: (project.directory / name).stat().st_mtime_ns for name in project.files}
     done = project("lock")
@@ -89,7 +89,7 @@ def test_locking_again_touches_nothing(project: Project) -> None:
     assert project("lock", "--check").code == 0
 
 
-def test_another_python_is_among_the_changes(project: Project) -> None:
+def test_another_python_is_listed_among_the_changes(project: Project) -> None:
     project("lock")
     project.say('python = "3.11.7"', 'python = "3.11.9"')
     assert "  ~ python 3.11.7 -> 3.11.9\n" in project("lock", "--diff").out
@@ -100,7 +100,7 @@ def test_another_python_is_among_the_changes(project: Project) -> None:
 
 
 @pytest.mark.parametrize("recorded", ["", 'platform = "mars"', "platform = 3"])
-def test_a_lock_without_its_platform_is_stale_and_written_again(recorded: str, project: Project) -> None:
+def test_a_lock_without_its_platform_is_stale_and_rewritten(recorded: str, project: Project) -> None:
     project("lock")
     right = {name: project.read(name) for name in project.files}
     for name, text in right.items():
@@ -115,7 +115,7 @@ def test_a_lock_without_its_platform_is_stale_and_written_again(recorded: str, p
     assert {name: project.read(name) for name in project.files} == right
 
 
-def test_a_newer_release_is_taken_with_an_upgrade_alone(project: Project, world: IndexServer) -> None:
+def test_newer_releases_are_only_used_with_an_upgrade(project: Project, world: IndexServer) -> None:
     project("lock")
     world.add("numpy", releases("numpy", ["2.5.0"]))
     assert "up to date" in project("lock", "--refresh").err
@@ -144,7 +144,7 @@ def test_json_has_the_notes_with_their_codes(project: Project) -> None:
     assert again[0]["fields"] == {"framework": "pytorch", "version": "2.15.0", "driver": "580.65.06"}
 
 
-def test_a_newer_driver_changes_nothing_and_says_what_is_possible(project: Project) -> None:
+def test_a_newer_driver_changes_nothing_and_is_mentioned(project: Project) -> None:
     project("lock")
     before = project.read()
     project.say("535.183.01", "580.65.06")
@@ -154,13 +154,13 @@ def test_a_newer_driver_changes_nothing_and_says_what_is_possible(project: Proje
     possible = "driver 580.65.06 allows CUDA 13.2: pytorch 2.15.0 with CUDA 13.2 would run here"
     assert possible in done.err, done.err
     assert "run `envsolve lock -U` to upgrade" in done.err
-    (told,) = {it["possible"]["stack"] for it in project.data("lock")["files"]}
-    assert told.startswith("pytorch 2.15.0 with CUDA 13")
+    (stack,) = {it["possible"]["stack"] for it in project.data("lock")["files"]}
+    assert stack.startswith("pytorch 2.15.0 with CUDA 13")
     assert project("lock", "-U").code == 0
     assert pins_in(project.read())["torch"] == "2.15.0"
 
 
-def test_an_older_driver_changes_what_must_and_says_why(project: Project) -> None:
+def test_an_older_driver_changes_only_what_must_change_and_gives_the_reason(project: Project) -> None:
     project.say("535.183.01", "580.65.06")
     project("lock")
     assert pins_in(project.read())["torch"] == "2.15.0"
@@ -184,7 +184,7 @@ def test_check_and_diff_write_nothing(project: Project) -> None:
     assert project.files == set()
 
 
-def test_nothing_is_written_where_one_file_cannot_be(project: Project) -> None:
+def test_nothing_is_written_if_one_file_cannot_be(project: Project) -> None:
     project.say('"locks/pylock.toml"]', '"environment.yml"]\nconstraint-files = ["limits"]')
     project.file.with_name("limits").write_text("numpy<3\n")
     done = project("lock")
@@ -211,7 +211,7 @@ def test_targets_share_a_lock_or_have_their_own(project: Project) -> None:
     assert project("lock", "--check").code == 0
 
 
-def test_targets_without_a_common_stack_are_distinguished(project: Project) -> None:
+def test_targets_without_a_common_stack_are_reported(project: Project) -> None:
     project.say('gpus = ["RTX 3090"]\ndriver = "535.183.01"\n', "")
     project.say("frameworks = [", 'cuda = "12.*"\nframeworks = [')
     project.file.write_text(
@@ -226,7 +226,7 @@ def test_targets_without_a_common_stack_are_distinguished(project: Project) -> N
     assert "--host" not in done.err
 
 
-def test_status_reports_what_became_of_the_files(project: Project, world: IndexServer) -> None:
+def test_status_reports_the_state_of_the_files(project: Project, world: IndexServer) -> None:
     assert [it["status"] for it in project.data("status")["files"]] == ["missing", "missing"]
     project("lock")
     assert {it["status"] for it in project.data("status")["files"]} == {"fits"}
@@ -244,7 +244,7 @@ def test_status_reports_what_became_of_the_files(project: Project, world: IndexS
     assert project("status").code == 1
 
 
-def test_a_project_below_is_found_and_its_names_are_its_own(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_project_in_a_parent_directory_is_found(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
     inside = project.directory / "src" / "demo"
     inside.mkdir(parents=True)
     monkeypatch.chdir(inside)
@@ -255,7 +255,7 @@ def test_a_project_below_is_found_and_its_names_are_its_own(project: Project, mo
     assert project("lock", "--check", "--project", str(project.directory)).code == 0
 
 
-def test_without_a_project_it_is_reported_how_to_begin(
+def test_without_a_project_the_error_suggests_init(
     tmp_path: Path, envsolve: Envsolve, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -266,7 +266,7 @@ def test_without_a_project_it_is_reported_how_to_begin(
 
 
 @pytest.mark.parametrize("directory", [".", "src/package"])
-def test_a_table_that_is_nearly_the_one_is_reported(
+def test_a_misspelled_table_is_reported(
     directory: str, envsolve: Envsolve, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     file = tmp_path / "pyproject.toml"
@@ -278,7 +278,7 @@ def test_a_table_that_is_nearly_the_one_is_reported(
     assert f"hint: did you mean [tool.envsolve]? {file} has [tool.envsolv]\n" in done.err
 
 
-def test_a_file_that_is_no_toml_is_to_be_mended(
+def test_invalid_toml_is_reported_with_a_hint(
     envsolve: Envsolve, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "pyproject.toml").write_text('[tool.envsolve]\nframeworks = ["pytorch"\n', encoding="utf-8")
@@ -302,10 +302,10 @@ def test_mistakes_in_the_project_are_reported_with_their_line(project: Project) 
 
 
 @pytest.mark.parametrize("outputs", ['"requirements.txt"', '"locks/pylock.toml"'])
-def test_where_there_is_no_gpu_the_lock_says_which_machine_it_is_for(
+def test_without_a_gpu_the_lock_names_its_machine(
     outputs: str, project: Project, monkeypatch: pytest.MonkeyPatch, fake_driver: Any
 ) -> None:
-    """As in CI: what `auto` meant on the machine that locked must not become a lock for the CPU."""
+    """As in CI: the result of `auto` on the machine that locked must not become a lock for the CPU."""
     project.say('["requirements.txt", "locks/pylock.toml"]', f"[{outputs}]")
     project.say('gpus = ["RTX 3090"]\ndriver = "535.183.01"\n', 'gpus = "auto"\n')
     monkeypatch.setenv("UV_CUDA_DRIVER_VERSION", "535.183.01")
@@ -323,7 +323,7 @@ def test_where_there_is_no_gpu_the_lock_says_which_machine_it_is_for(
     assert project.data("status")["files"][0]["status"] == "fits"
 
 
-def test_what_is_typed_stands_for_the_project_this_once(project: Project) -> None:
+def test_options_override_the_project_for_one_run(project: Project) -> None:
     project("lock")
     before = project.read()
     done = project("lock", "--gpu", "RTX 5090", "--check")
@@ -338,7 +338,7 @@ def test_what_is_typed_stands_for_the_project_this_once(project: Project) -> Non
     assert project.read() == before
 
 
-def test_a_machine_that_is_typed_does_not_stand_for_named_ones(project: Project) -> None:
+def test_a_typed_machine_does_not_replace_named_ones(project: Project) -> None:
     project.say('gpus = ["RTX 3090"]\ndriver = "535.183.01"\n', "")
     project.file.write_text(project.file.read_text() + '[tool.envsolve.targets.desk]\ngpu = "RTX 3090"\n')
     done = project("lock", "--gpu", "V100")
@@ -346,7 +346,7 @@ def test_a_machine_that_is_typed_does_not_stand_for_named_ones(project: Project)
     assert "--gpu names a machine, but the project has its own: desk" in done.err
 
 
-def test_another_gpu_that_the_stack_runs_on_makes_a_lock_stale_and_changes_no_package(
+def test_another_supported_gpu_makes_a_lock_stale_and_changes_no_package(
     project: Project, monkeypatch: pytest.MonkeyPatch, fake_driver: Any
 ) -> None:
     project.say('gpus = ["RTX 3090"]\ndriver = "535.183.01"\n', 'gpus = "auto"\n')
@@ -364,7 +364,7 @@ def test_another_gpu_that_the_stack_runs_on_makes_a_lock_stale_and_changes_no_pa
     assert project("status").code == 0
 
 
-def test_all_files_of_a_project_hold_the_same_versions(project: Project, world: IndexServer) -> None:
+def test_all_files_of_a_project_have_the_same_versions(project: Project, world: IndexServer) -> None:
     project.say('["requirements.txt", "locks/pylock.toml"]', '["locks/pylock.toml"]')
     project("lock")
     world.add("numpy", releases("numpy", ["2.5.0"]))
@@ -379,7 +379,7 @@ def test_all_files_of_a_project_hold_the_same_versions(project: Project, world: 
 
 
 @pytest.mark.parametrize("name", ["requirements.txt", "pylock.toml"])
-def test_an_empty_file_is_none(name: str, project: Project) -> None:
+def test_an_empty_file_is_not_a_lock(name: str, project: Project) -> None:
     project.say('["requirements.txt", "locks/pylock.toml"]', f'["{name}"]')
     (project.directory / name).write_text("\n")
     done = project("lock")
@@ -394,7 +394,7 @@ def test_an_empty_file_is_none(name: str, project: Project) -> None:
         ("{platform}.txt", "linux-64.txt"),
     ],
 )
-def test_what_envsolve_did_not_write_is_overwritten_by_force_alone(output: str, name: str, project: Project) -> None:
+def test_foreign_files_are_only_overwritten_with_force(output: str, name: str, project: Project) -> None:
     project.say('["requirements.txt", "locks/pylock.toml"]', f'["{output}"]')
     project.say("project-dependencies = true\n", "")
     path = project.directory / name
@@ -410,7 +410,7 @@ def test_what_envsolve_did_not_write_is_overwritten_by_force_alone(output: str, 
     assert project("lock", "--check").code == 0
 
 
-def test_an_input_is_no_output(project: Project) -> None:
+def test_an_input_cannot_be_an_output(project: Project) -> None:
     (project.directory / "requirements.txt").write_text("rich --hash=sha256:00\n")
     project.say("outputs = [", 'requirement-files = ["./requirements.txt"]\noutputs = [')
     done = project("lock")
@@ -429,10 +429,10 @@ def test_a_python_lock_has_no_place_for_a_conda_file(project: Project) -> None:
 
 
 @pytest.mark.parametrize("variable", ["UV_CUDA_DRIVER_VERSION", "CONDA_OVERRIDE_CUDA"])
-def test_a_driver_without_a_gpu_leaves_the_gpus_of_the_lock(
+def test_a_driver_without_a_gpu_keeps_the_gpus_of_the_lock(
     variable: str, project: Project, monkeypatch: pytest.MonkeyPatch, fake_driver: Any
 ) -> None:
-    """As in CI, where conda's variable is set so that builds for a GPU can be solved for."""
+    """As in CI, where conda's variable is set so that builds for a GPU can be solved."""
     project.say('gpus = ["RTX 3090"]\ndriver = "535.183.01"\n', 'gpus = "auto"\n')
     monkeypatch.setenv("CONDA_OVERRIDE_CUDA_ARCH", "8.6")
     monkeypatch.setenv(variable, "535.183.01" if variable.startswith("UV") else "12.2")
@@ -443,7 +443,7 @@ def test_a_driver_without_a_gpu_leaves_the_gpus_of_the_lock(
     assert project("lock", "--check").code == 0
 
 
-def test_a_lock_for_any_gpu_is_no_lock_for_the_cpu(
+def test_a_lock_for_any_gpu_is_not_for_the_cpu(
     project: Project, monkeypatch: pytest.MonkeyPatch, fake_driver: Any
 ) -> None:
     project.say('gpus = ["RTX 3090"]\ndriver = "535.183.01"\n', 'gpus = "auto"\n')
@@ -480,7 +480,7 @@ def test_another_c_library_of_the_machine_changes_nothing(
     assert project("lock", "--check").code == 1
 
 
-def test_the_python_is_one_that_the_project_admits(project: Project) -> None:
+def test_the_project_limits_the_python(project: Project) -> None:
     project.say('python = "3.11.7"\n', "")
     project.say('name = "demo"\n', 'name = "demo"\nrequires-python = ">=3.11,<3.12"\n')
     project("lock")
@@ -491,7 +491,7 @@ def test_the_python_is_one_that_the_project_admits(project: Project) -> None:
     assert "requires-python" in done.err
 
 
-def test_a_digest_that_someone_changed_is_reported(project: Project) -> None:
+def test_an_edited_digest_is_reported(project: Project) -> None:
     project("lock")
     path = project.directory / "requirements.txt"
     text = path.read_text()
@@ -505,7 +505,7 @@ def test_a_digest_that_someone_changed_is_reported(project: Project) -> None:
     assert path.read_text() == text
 
 
-def test_a_comment_that_someone_wrote_stays(project: Project) -> None:
+def test_a_user_comment_is_preserved(project: Project) -> None:
     project("lock")
     for name in project.files:
         path = project.directory / name
@@ -528,7 +528,7 @@ outputs = ["environment.yml", "pixi.toml", "answer.json"]
 """
 
 
-def test_every_file_of_a_stack_is_read_back(project: Project) -> None:
+def test_every_format_of_a_stack_is_read_back(project: Project) -> None:
     project.file.write_text(A_STACK)
     assert project("lock").code == 0
     assert {it["path"]: it["status"] for it in project.data("status")["files"]} == dict.fromkeys(STACKS, "fits")
@@ -548,7 +548,7 @@ OFF = ("--offline", "--no-cache")
 """Nothing is there to ask: what answers is the lock."""
 
 
-def test_a_lock_that_answers_the_request_asks_no_index(project: Project) -> None:
+def test_a_matching_lock_queries_no_index(project: Project) -> None:
     project("lock")
     done = project("lock", "--check", *OFF)
     assert done.code == 0, done.err
@@ -558,7 +558,7 @@ def test_a_lock_that_answers_the_request_asks_no_index(project: Project) -> None
     assert project("lock", "--check", *OFF).code == 0
 
 
-def test_files_of_one_project_that_differ_are_not_both_taken_at_their_word(project: Project) -> None:
+def test_files_that_differ_are_not_both_trusted(project: Project) -> None:
     project("lock")
     older = project.read("locks/pylock.toml")
     project.say('dependencies = ["numpy"]', 'dependencies = ["numpy", "six"]')
@@ -567,7 +567,7 @@ def test_files_of_one_project_that_differ_are_not_both_taken_at_their_word(proje
     assert project("lock", "--check").code == 1
 
 
-def test_a_name_that_no_lock_holds_is_reported(project: Project) -> None:
+def test_an_upgrade_of_a_package_in_no_lock_is_reported(project: Project) -> None:
     project("lock")
     assert "-P nmpy: not in any lock of the project" in project("lock", "-P", "nmpy").err
     assert "not in any lock of the project" not in project("lock", "-P", "Typing_Extensions").err
@@ -586,7 +586,7 @@ def test_a_machine_without_a_gpu_shares_no_lock_with_others(project: Project) ->
     assert done.err.count("hint:") == 1
 
 
-def test_ways_out_are_for_the_keys_of_the_project(project: Project) -> None:
+def test_suggestions_use_the_keys_of_the_project(project: Project) -> None:
     project.say('["pytorch"]', '["pytorch>=2.15"]')
     done = project("lock")
     assert done.code == 1
@@ -596,7 +596,7 @@ def test_ways_out_are_for_the_keys_of_the_project(project: Project) -> None:
     assert "(from driver in pyproject.toml)" in done.err
 
 
-def test_a_driver_that_is_typed_leaves_the_gpus_of_the_lock(
+def test_a_driver_option_keeps_the_gpus_of_the_lock(
     project: Project, monkeypatch: pytest.MonkeyPatch, fake_driver: Any
 ) -> None:
     project.say('gpus = ["RTX 3090"]\ndriver = "535.183.01"\n', 'gpus = "auto"\n')
@@ -613,14 +613,14 @@ def test_a_driver_that_is_typed_leaves_the_gpus_of_the_lock(
     assert "the lock is still for the recorded machine" in done.err
 
 
-def test_a_package_for_the_cpu_is_said_to_be_one_where_a_gpu_is(project: Project, world: IndexServer) -> None:
+def test_a_cpu_package_on_a_machine_with_a_gpu_is_reported(project: Project, world: IndexServer) -> None:
     world.add("onnxruntime", releases("onnxruntime", ["1.27.0"], tags="cp311-cp311-manylinux_2_28_x86_64"))
     done = project("lock", "onnxruntime")
     assert done.code == 0, done.err
     assert "onnxruntime is a CPU build and required by that name: onnxruntime-gpu" in done.err
 
 
-def test_the_host_files_of_a_target_are_its_own(project: Project) -> None:
+def test_a_target_has_its_own_host_files(project: Project) -> None:
     hosts = Path(__file__).parents[1] / "hosts"
     for name in ("rtx-3090-535.183.01.json", "rtx-4090-550.163.01.json", "no-gpu.json"):
         (project.directory / name).write_bytes((hosts / name).read_bytes())
@@ -639,7 +639,7 @@ def test_the_host_files_of_a_target_are_its_own(project: Project) -> None:
     assert "targets.lab2: lab2 has no NVIDIA GPU" in done.err
 
 
-def test_a_way_out_is_the_newest_that_fits_whatever_an_environment_file_holds(project: Project) -> None:
+def test_a_suggested_version_is_the_newest_that_fits_despite_an_existing_file(project: Project) -> None:
     project.say('["requirements.txt", "locks/pylock.toml"]', '["environment.yml"]')
     project.say("project-dependencies = true\n", "")
     project.say('["pytorch"]', '["pytorch<2.8"]')
@@ -652,7 +652,7 @@ def test_a_way_out_is_the_newest_that_fits_whatever_an_environment_file_holds(pr
     assert "hint: the newest pytorch that fits is " in beside.err
 
 
-def test_how_newer_versions_are_taken_fits_what_was_typed(project: Project) -> None:
+def test_the_upgrade_suggestion_matches_the_command_line(project: Project) -> None:
     project("lock")
     tried = project("lock", "--driver", "580.65.06", "--diff")
     assert tried.err.rstrip().endswith("; add -U to upgrade"), tried.err
@@ -661,7 +661,7 @@ def test_how_newer_versions_are_taken_fits_what_was_typed(project: Project) -> N
     assert project("lock").err.rstrip().endswith("; run `envsolve lock -U` to upgrade")
 
 
-def test_a_ci_system_shows_a_stale_lock_at_what_changes_in_it(project: Project) -> None:
+def test_a_ci_system_shows_a_stale_lock_at_the_changed_line(project: Project) -> None:
     (name,) = (name for name in ("envsolve.toml", "pyproject.toml") if (project.directory / name).exists())
     outputs = next(n for n, it in enumerate(project.read(name).splitlines(), 1) if it.startswith("outputs"))
     done = project("lock", "--check", "--output-format", "github")

@@ -1,4 +1,4 @@
-"""Wheels that the matrix says nothing of: a lock holds them only where their kernels and libraries suit the stack."""
+"""Wheels that the matrix does not know: a lock only has them if their kernels and libraries fit the stack."""
 
 from __future__ import annotations
 
@@ -49,14 +49,12 @@ def pins(envsolve: Envsolve, world: IndexServer, directory: Path, *arguments: st
     return pins_in(result.out)
 
 
-def test_a_release_without_code_for_the_gpu_is_passed_over(
-    envsolve: Envsolve, world: IndexServer, tmp_path: Path
-) -> None:
+def test_a_release_without_code_for_the_gpu_is_skipped(envsolve: Envsolve, world: IndexServer, tmp_path: Path) -> None:
     world.add("kernels", [kernels("1.0", fat_binary((70, 80))), kernels("2.0", fat_binary((80,), (80,)))])
-    asked = ("torch", "kernels", "--driver", "580.65.06")
-    assert pins(envsolve, world, tmp_path, *asked, "--gpu", "7.0")["kernels"] == "1.0"
-    assert pins(envsolve, world, tmp_path, *asked, "--gpu", "9.0")["kernels"] == "2.0"
-    assert pins(envsolve, world, tmp_path, *asked, "--gpu", "7.0", "--audit", "off")["kernels"] == "2.0"
+    request = ("torch", "kernels", "--driver", "580.65.06")
+    assert pins(envsolve, world, tmp_path, *request, "--gpu", "7.0")["kernels"] == "1.0"
+    assert pins(envsolve, world, tmp_path, *request, "--gpu", "9.0")["kernels"] == "2.0"
+    assert pins(envsolve, world, tmp_path, *request, "--gpu", "7.0", "--audit", "off")["kernels"] == "2.0"
 
 
 def test_reading_wheels_does_not_shorten_the_search(
@@ -80,40 +78,36 @@ def test_reading_wheels_does_not_shorten_the_search(
 def test_the_framework_follows_the_cuda_that_a_package_loads(
     envsolve: Envsolve, world: IndexServer, tmp_path: Path
 ) -> None:
-    asked = ("torch", "kernels", "--gpu", "8.6", "--driver", "580.65.06")
+    request = ("torch", "kernels", "--gpu", "8.6", "--driver", "580.65.06")
     world.add("kernels", [kernels("2.0", b"\0libcudart.so.13\0")])
-    assert pins(envsolve, world, tmp_path, *asked)["torch"] == "2.15.0"
+    assert pins(envsolve, world, tmp_path, *request)["torch"] == "2.15.0"
     world.add("kernels", [kernels("2.1", b"\0libcublas.so.12\0")])
-    assert pins(envsolve, world, tmp_path, *asked, "--refresh")["torch"] == "2.14.1+cu126"
+    assert pins(envsolve, world, tmp_path, *request, "--refresh")["torch"] == "2.14.1+cu126"
 
 
-def test_a_runtime_that_is_linked_in_needs_a_driver_for_it(
-    envsolve: Envsolve, world: IndexServer, tmp_path: Path
-) -> None:
+def test_a_linked_runtime_needs_a_compatible_driver(envsolve: Envsolve, world: IndexServer, tmp_path: Path) -> None:
     for_12, for_13 = (RUNTIME + fat_binary((80,), (80,), isa=isa) for isa in ((8, 5), (9, 0)))
     world.add("kernels", [kernels("1.0", for_12), kernels("2.0", for_13)])
-    asked = ("torch", "kernels", "--gpu", "8.6")
-    assert pins(envsolve, world, tmp_path, *asked, "--driver", "550.54.14")["kernels"] == "1.0"
-    assert pins(envsolve, world, tmp_path, *asked, "--driver", "580.65.06")["kernels"] == "2.0"
-    assert pins(envsolve, world, tmp_path, *asked, "--cuda", "12.*")["kernels"] == "1.0"
+    request = ("torch", "kernels", "--gpu", "8.6")
+    assert pins(envsolve, world, tmp_path, *request, "--driver", "550.54.14")["kernels"] == "1.0"
+    assert pins(envsolve, world, tmp_path, *request, "--driver", "580.65.06")["kernels"] == "2.0"
+    assert pins(envsolve, world, tmp_path, *request, "--cuda", "12.*")["kernels"] == "1.0"
 
 
-def test_ptx_that_the_driver_does_not_compile_is_no_code(
+def test_ptx_that_the_driver_cannot_compile_does_not_count(
     envsolve: Envsolve, world: IndexServer, tmp_path: Path
 ) -> None:
     old, new = (fat_binary((80,), (80,), isa=isa) for isa in ((8, 0), (8, 7)))
     world.add("kernels", [kernels("1.0", old), kernels("2.0", new)])
-    asked = ("torch", "kernels", "--cuda", "12.*")
-    assert pins(envsolve, world, tmp_path, *asked, "--gpu", "9.0", "--driver", "535.183.01")["kernels"] == "1.0"
-    assert pins(envsolve, world, tmp_path, *asked, "--gpu", "9.0", "--driver", "570.86.15")["kernels"] == "2.0"
-    assert pins(envsolve, world, tmp_path, *asked, "--gpu", "8.6", "--driver", "535.183.01")["kernels"] == "2.0"
-    refused = lock(envsolve, world, tmp_path, *asked, "kernels==2.0", "--gpu", "9.0", "--driver", "535.183.01")
+    request = ("torch", "kernels", "--cuda", "12.*")
+    assert pins(envsolve, world, tmp_path, *request, "--gpu", "9.0", "--driver", "535.183.01")["kernels"] == "1.0"
+    assert pins(envsolve, world, tmp_path, *request, "--gpu", "9.0", "--driver", "570.86.15")["kernels"] == "2.0"
+    assert pins(envsolve, world, tmp_path, *request, "--gpu", "8.6", "--driver", "535.183.01")["kernels"] == "2.0"
+    refused = lock(envsolve, world, tmp_path, *request, "kernels==2.0", "--gpu", "9.0", "--driver", "535.183.01")
     assert "kernels==2.0 has only PTX of CUDA 12.8 for compute capability 9.0" in refused.err
 
 
-def test_what_was_compiled_with_numpy_1_does_not_stand_beside_numpy_2(
-    envsolve: Envsolve, world: IndexServer, tmp_path: Path
-) -> None:
+def test_numpy_1_builds_are_not_locked_with_numpy_2(envsolve: Envsolve, world: IndexServer, tmp_path: Path) -> None:
     world.add("numpy", [wheel("numpy", "1.26.4"), wheel("numpy", "2.3.0")])
     world.add("kernels", [kernels("1.0", b"numpy.core._multiarray_umath", requires=("torch", "numpy"))])
     found = pins(envsolve, world, tmp_path, "torch", "kernels", "--gpu", "8.6", "--driver", "580.65.06")
@@ -130,7 +124,7 @@ def test_releases_older_than_several_without_code_are_not_read(
     assert sum(world.count(f"/files/kernels/kernels-{number}.0*") > 1 for number in range(1, 13)) == 8
 
 
-def test_of_a_series_one_release_is_read_and_an_older_series_may_suit(
+def test_one_release_of_a_series_is_read_and_an_older_series_may_fit(
     envsolve: Envsolve, world: IndexServer, tmp_path: Path
 ) -> None:
     newer = [kernels(f"2.{minor}.{patch}", fat_binary((80,))) for minor in (0, 1) for patch in (0, 1, 2)]
@@ -145,33 +139,31 @@ def test_of_a_series_one_release_is_read_and_an_older_series_may_suit(
     assert read == ["2.1.2", "2.0.2"]
 
 
-def test_a_wheel_is_read_once(envsolve: Envsolve, world: IndexServer, tmp_path: Path) -> None:
+def test_a_wheel_is_only_read_once(envsolve: Envsolve, world: IndexServer, tmp_path: Path) -> None:
     world.add("kernels", [kernels("1.0", fat_binary((80,)))])
-    asked = ("torch", "kernels", "--gpu", "8.6", "--driver", "580.65.06")
-    first = lock(envsolve, world, tmp_path, *asked)
-    asked_before = world.count("/files/kernels/*.whl")
-    assert asked_before
-    assert lock(envsolve, world, tmp_path, *asked).out == first.out
-    assert lock(envsolve, world, tmp_path, *asked, "--offline").out == first.out
-    assert world.count("/files/kernels/*.whl") == asked_before
+    request = ("torch", "kernels", "--gpu", "8.6", "--driver", "580.65.06")
+    first = lock(envsolve, world, tmp_path, *request)
+    requests = world.count("/files/kernels/*.whl")
+    assert requests
+    assert lock(envsolve, world, tmp_path, *request).out == first.out
+    assert lock(envsolve, world, tmp_path, *request, "--offline").out == first.out
+    assert world.count("/files/kernels/*.whl") == requests
 
 
-def test_where_some_is_not_read_it_is_taken_to_be_like_what_was(
-    envsolve: Envsolve, world: IndexServer, tmp_path: Path
-) -> None:
+def test_unread_wheels_are_assumed_to_be_like_read_ones(envsolve: Envsolve, world: IndexServer, tmp_path: Path) -> None:
     xformers = [
         wheel("xformers", "0.0.36", ["torch"], tags=f"cp311-cp311-{LINUX}"),
         wheel("xformers", "0.0.5", ["torch"]),
     ]
     world.add("xformers", xformers)
     world.fault("*xformers-0.0.36*.whl", status=403)
-    asked = ("torch", "xformers", "--driver", "580.65.06")
-    assert pins(envsolve, world, tmp_path, *asked, "--gpu", "8.6")["xformers"] == "0.0.36"
-    assert pins(envsolve, world, tmp_path, *asked, "--gpu", "7.0")["xformers"] == "0.0.5"
+    request = ("torch", "xformers", "--driver", "580.65.06")
+    assert pins(envsolve, world, tmp_path, *request, "--gpu", "8.6")["xformers"] == "0.0.36"
+    assert pins(envsolve, world, tmp_path, *request, "--gpu", "7.0")["xformers"] == "0.0.5"
 
 
 @pytest.mark.parametrize("fault", [{"status": 403}, {"cut": True}, {"body": b"no archive"}])
-def test_a_wheel_that_cannot_be_read_is_said_to_be_unverified(
+def test_an_unreadable_wheel_is_reported_as_unverified(
     envsolve: Envsolve, world: IndexServer, tmp_path: Path, fault: dict[str, object]
 ) -> None:
     world.add("kernels", [kernels("1.0", fat_binary((80,)))])
@@ -183,7 +175,7 @@ def test_a_wheel_that_cannot_be_read_is_said_to_be_unverified(
     assert "--audit full" in result.err
 
 
-def test_without_a_gpu_only_what_goes_with_pytorch_is_read(
+def test_without_a_gpu_only_compatibility_with_pytorch_is_checked(
     envsolve: Envsolve, world: IndexServer, tmp_path: Path
 ) -> None:
     world.add("kernels", [kernels("1.0", fat_binary((80,)))])
@@ -194,30 +186,30 @@ def test_without_a_gpu_only_what_goes_with_pytorch_is_read(
     assert world.count("/files/kernels/*2.0*.whl") == 0
 
 
-def test_what_was_compiled_for_one_pytorch_goes_with_no_other(
+def test_a_wheel_compiled_for_one_pytorch_is_not_locked_with_another(
     envsolve: Envsolve, world: IndexServer, tmp_path: Path
 ) -> None:
-    asked = ("--gpu", "8.6", "--driver", "580.65.06")
+    options = ("--gpu", "8.6", "--driver", "580.65.06")
     world.add("kernels", [for_torch("1.0", FOR_2_7), for_torch("2.0", FROM_2_8)])
-    newest = pins(envsolve, world, tmp_path, "torch", "kernels", *asked)
+    newest = pins(envsolve, world, tmp_path, "torch", "kernels", *options)
     assert newest["kernels"] == "2.0"
-    assert pins(envsolve, world, tmp_path, "torch==2.7.1", "kernels", *asked)["kernels"] == "1.0"
-    assert pins(envsolve, world, tmp_path, "torch", "kernels==1.0", *asked)["torch"] == "2.7.1"
-    refused = lock(envsolve, world, tmp_path, "torch==2.8.0", "kernels==1.0", *asked)
+    assert pins(envsolve, world, tmp_path, "torch==2.7.1", "kernels", *options)["kernels"] == "1.0"
+    assert pins(envsolve, world, tmp_path, "torch", "kernels==1.0", *options)["torch"] == "2.7.1"
+    refused = lock(envsolve, world, tmp_path, "torch==2.8.0", "kernels==1.0", *options)
     assert refused.code == 1
     assert "kernels 1.0 requires torch>=2.7,<2.8, as it was compiled for that PyTorch" in refused.err
     assert "PyTorch 2.8 does not have c10::cuda::set_device (_ZN3c104cuda10set_deviceEa)" in refused.err
 
 
-def test_status_judges_every_package_of_a_lock(
+def test_status_checks_every_package_of_a_lock(
     envsolve: Envsolve, world: IndexServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     world.add("kernels", [kernels("1.0", RUNTIME + fat_binary((80,), (80,), isa=(9, 0)))])
     world.add("xformers", [wheel("xformers", "0.0.32", tags=f"cp39-abi3-{LINUX}")])
     monkeypatch.setenv("ENVSOLVE_CACHE_DIR", str(tmp_path / "cache"))
     file = str(tmp_path / "requirements.txt")
-    asked = ("torch", "kernels", "xformers==0.0.32", "--gpu", "8.6", "--driver", "580.65.06", "-o", file)
-    assert lock(envsolve, world, tmp_path / "cache", *asked).code == 0
+    request = ("torch", "kernels", "xformers==0.0.32", "--gpu", "8.6", "--driver", "580.65.06", "-o", file)
+    assert lock(envsolve, world, tmp_path / "cache", *request).code == 0
 
     def reasons(*machine: str) -> list[str]:
         done = envsolve("status", file, *machine, "--platform", "linux-64", "--json")
@@ -233,7 +225,7 @@ def test_status_judges_every_package_of_a_lock(
     assert reasons("--gpu", "8.6", "--driver", "560.35.03") == [linked]
 
 
-def test_a_lock_from_before_is_judged_by_the_pytorch_that_a_package_was_compiled_for(
+def test_an_older_lock_is_checked_with_the_pytorch_that_a_package_was_compiled_for(
     envsolve: Envsolve, world: IndexServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     world.add("kernels", [for_torch("1.0", FOR_2_7)])
@@ -253,26 +245,28 @@ def test_a_lock_from_before_is_judged_by_the_pytorch_that_a_package_was_compiled
     assert envsolve("lock", "--check").code == 1
 
 
-def test_a_check_of_a_lock_uses_what_was_read_since(
+def test_checking_a_lock_uses_facts_read_since(
     envsolve: Envsolve, world: IndexServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     world.add("kernels", [kernels("1.0", fat_binary((70, 80))), kernels("2.0", fat_binary((80,)))])
     world.fault("*kernels-2.0*.whl", status=403, times=2)
     monkeypatch.setenv("ENVSOLVE_CACHE_DIR", str(tmp_path / "cache"))
     monkeypatch.chdir(tmp_path)
-    asked = ("torch", "kernels", "--driver", "580.65.06", "--platform", "linux-64", "--python", "3.11.7")
+    request = ("torch", "kernels", "--driver", "580.65.06", "--platform", "linux-64", "--python", "3.11.7")
     where = ("--index-url", world.index_url, "--pytorch-index-url", f"{world.url}/whl")
-    assert envsolve("init", "-f", "pytorch", "kernels", *asked[2:], *where, "--gpu", "7.0").code == 0
+    assert envsolve("init", "-f", "pytorch", "kernels", *request[2:], *where, "--gpu", "7.0").code == 0
     assert envsolve("lock").code == 0
     assert 'version = "2.0"' in (tmp_path / "pylock.toml").read_text()
     assert envsolve("lock", "--check").code == 0
-    assert pins(envsolve, world, tmp_path / "cache", *asked[:4], "--gpu", "8.6")["kernels"] == "2.0"
+    assert pins(envsolve, world, tmp_path / "cache", *request[:4], "--gpu", "8.6")["kernels"] == "2.0"
     done = envsolve("lock", "--check")
     assert done.code == 1
     assert "kernels" in done.err + done.out
 
 
-def test_packages_that_install_one_module_are_named(envsolve: Envsolve, world: IndexServer, tmp_path: Path) -> None:
+def test_packages_that_install_the_same_module_are_named(
+    envsolve: Envsolve, world: IndexServer, tmp_path: Path
+) -> None:
     for name, content in (("cv", b"1"), ("cv-headless", b"2"), ("cv-alike", b"2"), ("of-cv", b"3")):
         code = bytes(range(256)) * 2 + content
         files = {"kernels/_C.so": b"\x7fELF", "cv/__init__.py": code, "shared/__init__.py": content}
@@ -289,35 +283,37 @@ def evidence_in(text: str) -> list[str]:
     return [line.removeprefix("# ") for line in text.splitlines() if line.startswith("# evidence = ")]
 
 
-def test_a_lock_says_where_the_facts_about_its_packages_come_from(
+def test_a_lock_records_sources_of_facts_about_its_packages(
     envsolve: Envsolve, world: IndexServer, tmp_path: Path
 ) -> None:
     world.add("kernels", [kernels("1.0", fat_binary((80,)))])
     world.add("others-gpu", [wheel("others-gpu", "1.0", tags=f"cp311-cp311-{LINUX}")])
     world.add("xformers", [wheel("xformers", "0.0.32", tags=f"cp39-abi3-{LINUX}")])
     world.fault("*others_gpu*.whl", status=403)
-    asked = ("torch", "kernels", "xformers==0.0.32", "others-gpu", "--gpu", "8.6", "--driver", "580.65.06")
-    first = lock(envsolve, world, tmp_path, *asked)
-    said = 'evidence = { matrix = ["torch", "xformers"], wheel = ["kernels"], unread = ["others-gpu"] }'
-    assert evidence_in(first.out) == [said]
+    request = ("torch", "kernels", "xformers==0.0.32", "others-gpu", "--gpu", "8.6", "--driver", "580.65.06")
+    first = lock(envsolve, world, tmp_path, *request)
+    evidence = 'evidence = { matrix = ["torch", "xformers"], wheel = ["kernels"], unread = ["others-gpu"] }'
+    assert evidence_in(first.out) == [evidence]
     for cached in ("--offline", "--refresh", "--no-cache"):
-        assert lock(envsolve, world, tmp_path, *asked, cached).out == first.out
-    off = lock(envsolve, world, tmp_path, *asked, "--audit", "off")
-    said = 'evidence = { matrix = ["torch", "xformers"], unread = ["kernels", "others-gpu"] }'
-    assert evidence_in(off.out) == [said]
+        assert lock(envsolve, world, tmp_path, *request, cached).out == first.out
+    off = lock(envsolve, world, tmp_path, *request, "--audit", "off")
+    evidence = 'evidence = { matrix = ["torch", "xformers"], unread = ["kernels", "others-gpu"] }'
+    assert evidence_in(off.out) == [evidence]
     assert "not verified" not in off.err, "--audit off was requested"
     assert evidence_in(lock(envsolve, world, tmp_path, "torch", "kernels", "--gpu", "none").out) == []
 
 
-def test_a_lock_says_what_was_inferred_and_from_what(envsolve: Envsolve, world: IndexServer, tmp_path: Path) -> None:
+def test_a_lock_records_inferred_facts_and_their_sources(
+    envsolve: Envsolve, world: IndexServer, tmp_path: Path
+) -> None:
     world.add("xformers", [wheel("xformers", "0.0.36", ["torch"], tags=f"cp311-cp311-{LINUX}")])
     world.fault("*xformers-0.0.36*.whl", status=403)
     locked = lock(envsolve, world, tmp_path, "torch", "xformers", "--gpu", "8.6", "--driver", "580.65.06")
-    (said,) = evidence_in(locked.out)
-    assert 'inferred = ["xformers as in 0.0.' in said
+    (evidence,) = evidence_in(locked.out)
+    assert 'inferred = ["xformers as in 0.0.' in evidence
 
 
-def test_status_says_what_no_one_verified(
+def test_status_reports_unverified_packages(
     envsolve: Envsolve, world: IndexServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     world.add("kernels", [kernels("1.0", fat_binary((80,)))])
@@ -330,27 +326,27 @@ def test_status_says_what_no_one_verified(
         assert done.code == 0, done.err
         return path
 
-    def said(path: str, gpu: str) -> tuple[list[str], list[str]]:
+    def status_of(path: str, gpu: str) -> tuple[list[str], list[str]]:
         done = envsolve("status", path, "--gpu", gpu, *driver, "--platform", "linux-64", "--json")
         (found,) = json.loads(done.out)["files"]
         return found["reasons"], [it["text"] for it in found["notes"] if it["code"] == "not-verified"]
 
     read, off = file("read"), file("off", "--audit", "off")
     refused = ["kernels 1.0 has no code for compute capability 9.0"]
-    assert said(read, "8.6") == ([], [])
-    assert said(read, "9.0") == (refused, [])
-    assert said(off, "8.6") == ([], [text]), "whatever was read for another lock"
-    assert said(off, "9.0") == ([], [text])
+    assert status_of(read, "8.6") == ([], [])
+    assert status_of(read, "9.0") == (refused, [])
+    assert status_of(off, "8.6") == ([], [text]), "whatever was read for another lock"
+    assert status_of(off, "9.0") == ([], [text])
     monkeypatch.setenv("ENVSOLVE_CACHE_DIR", str(tmp_path / "another"))
-    assert said(read, "8.6") == ([], []), "it was read for this GPU, on another machine"
-    assert said(read, "9.0") == ([], [text])
-    assert said(off, "9.0") == ([], [text])
+    assert status_of(read, "8.6") == ([], []), "it was read for this GPU, on another machine"
+    assert status_of(read, "9.0") == ([], [text])
+    assert status_of(off, "9.0") == ([], [text])
 
 
 def start_project(
     envsolve: Envsolve, world: IndexServer, directory: Path, patch: pytest.MonkeyPatch, *words: str
 ) -> None:
-    """A project with PyTorch and a package with kernels, in a directory with a cache of its own."""
+    """A project with PyTorch and a package with kernels, in a directory with its own cache."""
     world.add("kernels", [kernels("1.0", fat_binary((80,)))])
     patch.setenv("ENVSOLVE_CACHE_DIR", str(directory / "cache"))
     patch.chdir(directory)
@@ -359,7 +355,7 @@ def start_project(
     assert envsolve("init", "-f", "pytorch", "kernels", *target, *where, *words).code == 0
 
 
-def test_a_project_says_how_far_wheels_are_read(
+def test_a_project_sets_how_wheels_are_read(
     envsolve: Envsolve, world: IndexServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     start_project(envsolve, world, tmp_path, monkeypatch, "--audit", "off")
@@ -374,7 +370,7 @@ def test_a_project_says_how_far_wheels_are_read(
     assert 'wheel = ["kernels"]' in (tmp_path / "pylock.toml").read_text("utf-8")
 
 
-def test_a_project_keeps_what_its_lock_says_was_read(
+def test_a_project_preserves_recorded_facts_of_its_lock(
     envsolve: Envsolve, world: IndexServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     start_project(envsolve, world, tmp_path, monkeypatch)
@@ -386,9 +382,7 @@ def test_a_project_keeps_what_its_lock_says_was_read(
     assert (tmp_path / "pylock.toml").read_text("utf-8") == before
 
 
-def test_without_a_framework_a_gpu_is_said_to_decide_nothing(
-    envsolve: Envsolve, world: IndexServer, tmp_path: Path
-) -> None:
+def test_gpu_without_a_framework_is_refused(envsolve: Envsolve, world: IndexServer, tmp_path: Path) -> None:
     world.add("kernels-cu12", [wheel("kernels_cu12", "1.0")])
     named = lock(envsolve, world, tmp_path, "kernels-cu12", "--gpu", "7.0", "--driver", "580.65.06")
     assert named.code == 0, named.err
@@ -396,7 +390,7 @@ def test_without_a_framework_a_gpu_is_said_to_decide_nothing(
     assert "not checked" not in lock(envsolve, world, tmp_path, "kernels-cu12", "--gpu", "none").err
 
 
-def test_a_source_distribution_in_place_of_wheels_without_code_is_reported(
+def test_a_source_distribution_replacing_wheels_without_code_is_reported(
     envsolve: Envsolve, world: IndexServer, tmp_path: Path
 ) -> None:
     old = sdist("kernels", "1.0", requires=["torch"])

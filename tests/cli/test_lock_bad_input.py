@@ -1,4 +1,4 @@
-"""Requirements as people mistype, misplace and save them: a lock where they mean something, else one clear error."""
+"""Mistyped, misplaced and oddly saved requirements: a lock if they are valid, otherwise one clear error."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def _packages(world: IndexServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatc
 
 
 class Bad(NamedTuple):
-    """Requirements on the command line, the exit status and what the error is called and says."""
+    """Requirements on the command line, the exit status, and the code and text of the error."""
 
     arguments: tuple[str, ...]
     exit: int
@@ -102,29 +102,32 @@ def test_it_is_one_error_that_says_what_to_do(bad: Bad, envsolve: Envsolve, worl
 
 
 BAD_FILES = {
-    "-e .": ("direct-reference-invalid", "asked.in:1: '-e .': no pyproject.toml, setup.cfg or setup.py in . states"),
-    "--pre": ("requirements-invalid", "asked.in:1: envsolve does not know the option --pre"),
+    "-e .": (
+        "direct-reference-invalid",
+        "requirements.in:1: '-e .': no pyproject.toml, setup.cfg or setup.py in . states",
+    ),
+    "--pre": ("requirements-invalid", "requirements.in:1: envsolve does not know the option --pre"),
     "numpy\n--editable=../mine": ("direct-reference-invalid", "there is no folder ../mine"),
-    "-r asked.in": ("requirements-circular", "asked.in includes asked.in"),
+    "-r requirements.in": ("requirements-circular", "requirements.in includes requirements.in"),
     "-r nowhere.in": ("requirements-unreadable", "nowhere.in"),
     "-r": ("requirements-invalid", "-r names nothing"),
     "-c https://example.org/constraints.txt": ("requirements-invalid", "is a URL"),
     "--find-links wheels": ("requirements-invalid", "--find-links"),
     "--extra-index-url": ("requirements-invalid", "names nothing"),
     "git+https://token:secret@": ("direct-reference-invalid", "not the URL of a git repository"),
-    "pandas>=2 --hash=sha256:00": ("requirement-invalid", "asked.in:1: 'pandas>=2' has hashes"),
-    "pandas==2.2.0 --hash=00": ("requirements-invalid", "asked.in:1: --hash takes"),
-    "../mine": ("direct-reference-invalid", "asked.in:1: '../mine'"),
-    "pandas two": ("requirement-invalid", "asked.in:1: 'pandas two'"),
+    "pandas>=2 --hash=sha256:00": ("requirement-invalid", "requirements.in:1: 'pandas>=2' has hashes"),
+    "pandas==2.2.0 --hash=00": ("requirements-invalid", "requirements.in:1: --hash takes"),
+    "../mine": ("direct-reference-invalid", "requirements.in:1: '../mine'"),
+    "pandas two": ("requirement-invalid", "requirements.in:1: 'pandas two'"),
     "${ABSENT_NAME}": ("requirement-invalid", "${ABSENT_NAME}"),
     "pandas\0": ("requirement-invalid", "pandas"),
 }
 
 
 @pytest.mark.parametrize("text", BAD_FILES)
-def test_a_file_that_cannot_be_locked_is_named(text: str, envsolve: Envsolve, world: IndexServer) -> None:
-    Path("asked.in").write_text(f"{text}\n", encoding="utf-8")
-    result = lock(envsolve, world, "-r", "asked.in")
+def test_an_unlockable_file_is_named(text: str, envsolve: Envsolve, world: IndexServer) -> None:
+    Path("requirements.in").write_text(f"{text}\n", encoding="utf-8")
+    result = lock(envsolve, world, "-r", "requirements.in")
     code, says = BAD_FILES[text]
     assert (result.code, result.out, world.requests) == (2, "", [])
     assert result.err.startswith(f"error: {code}\n  ")
@@ -133,14 +136,14 @@ def test_a_file_that_cannot_be_locked_is_named(text: str, envsolve: Envsolve, wo
 
 
 def test_a_file_in_another_encoding_is_named(envsolve: Envsolve, world: IndexServer) -> None:
-    Path("asked.in").write_bytes("pandas # é".encode("latin-1"))
-    result = lock(envsolve, world, "-r", "asked.in")
+    Path("requirements.in").write_bytes("pandas # é".encode("latin-1"))
+    result = lock(envsolve, world, "-r", "requirements.in")
     assert (result.code, result.out) == (2, "")
-    assert "cannot read asked.in: it is not UTF-8" in result.err
+    assert "cannot read requirements.in: it is not UTF-8" in result.err
     assert "hint: save it as UTF-8 text" in result.err
 
 
-def test_a_directory_that_does_not_exist_is_found_before_the_search(envsolve: Envsolve, world: IndexServer) -> None:
+def test_a_missing_directory_is_noticed_before_the_search(envsolve: Envsolve, world: IndexServer) -> None:
     result = envsolve("pandas", "--index-url", world.index_url, "-o", "absent/requirements.txt")
     assert (result.code, result.out, world.requests) == (2, "", [])
     assert "absent/requirements.txt cannot be written: its directory does not exist" in result.err
@@ -164,7 +167,7 @@ GOOD_FILES = {
 
 
 @pytest.mark.parametrize("name", GOOD_FILES)
-def test_a_file_is_read_as_pip_reads_it(
+def test_a_file_is_read_like_pip_reads_it(
     name: str, envsolve: Envsolve, world: IndexServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("WANTED_NAME", "pandas")
@@ -172,40 +175,38 @@ def test_a_file_is_read_as_pip_reads_it(
     Path("sub", "more.in").write_text("pandas\n", encoding="utf-8")
     Path("sub", "constraints.txt").write_text("pandas<2\nnumpy<2\n", encoding="utf-8")
     text, expected = GOOD_FILES[name]
-    Path("asked.in").write_text(text, encoding="utf-8", newline="")
-    result = lock(envsolve, world, "-r", "asked.in")
+    Path("requirements.in").write_text(text, encoding="utf-8", newline="")
+    result = lock(envsolve, world, "-r", "requirements.in")
     assert result.code == 0, result.err
     assert pins_in(result.out) == expected
 
 
-def test_requirements_come_from_standard_input_too(
+def test_requirements_can_come_from_standard_input(
     envsolve: Envsolve, world: IndexServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(sys, "stdin", io.StringIO("pandas<2\n"))
     assert pins_in(lock(envsolve, world, "-r", "-").out)["pandas"] == "1.5.3"
 
 
-def test_an_index_in_a_file_counts_unless_the_command_line_names_one(envsolve: Envsolve, world: IndexServer) -> None:
+def test_an_index_in_a_file_applies_unless_an_option_names_one(envsolve: Envsolve, world: IndexServer) -> None:
     other = world.index("/other/simple/")
     other.add("pandas", releases("pandas", ["4.0.0"]))
-    Path("asked.in").write_text(f"--index-url {other.index_url}\npandas\n", encoding="utf-8")
-    result = envsolve("-r", "asked.in", *TARGET, "--gpu", "8.6")
+    Path("requirements.in").write_text(f"--index-url {other.index_url}\npandas\n", encoding="utf-8")
+    result = envsolve("-r", "requirements.in", *TARGET, "--gpu", "8.6")
     assert pins_in(result.out) == {"pandas": "4.0.0"}
     assert f"\n--index-url {other.index_url.rstrip('/')}\n" in result.out
-    assert pins_in(lock(envsolve, world, "-r", "asked.in").out) == {"pandas": "3.0.0"}
+    assert pins_in(lock(envsolve, world, "-r", "requirements.in").out) == {"pandas": "3.0.0"}
 
 
-def test_letting_go_of_a_pin_that_is_not_there_changes_nothing(envsolve: Envsolve, world: IndexServer) -> None:
+def test_upgrading_an_absent_package_changes_nothing(envsolve: Envsolve, world: IndexServer) -> None:
     assert pins_in(lock(envsolve, world, "pandas", "-P", "numpy").out) == {"pandas": "3.0.0"}
 
 
-def test_a_lock_does_not_take_the_place_of_its_requirements(
-    envsolve: Envsolve, world: IndexServer, tmp_path: Path
-) -> None:
-    asked = tmp_path / "requirements.txt"
-    asked.write_text("pandas\n")
-    result = lock(envsolve, world, "-r", "requirements.txt", "-o", str(asked))
-    assert (result.code, result.out, asked.read_text()) == (2, "", "pandas\n")
+def test_a_lock_does_not_overwrite_its_requirements(envsolve: Envsolve, world: IndexServer, tmp_path: Path) -> None:
+    requirements = tmp_path / "requirements.txt"
+    requirements.write_text("pandas\n")
+    result = lock(envsolve, world, "-r", "requirements.txt", "-o", str(requirements))
+    assert (result.code, result.out, requirements.read_text()) == (2, "", "pandas\n")
     assert result.err.startswith("error: contradictory-options\n")
 
 

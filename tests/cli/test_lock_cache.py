@@ -1,4 +1,4 @@
-"""What a lock asks of indexes again, what it keeps, and that what is kept never makes another lock."""
+"""What a lock requests from indexes again and what it caches; a cache never changes a lock."""
 
 from __future__ import annotations
 
@@ -19,31 +19,31 @@ PAGES = "/simple/*/"
 is_root = sys.platform != "win32" and os.geteuid() == 0
 
 
-def kept_files(locking: Locking) -> list[Path]:
+def cached_files(locking: Locking) -> list[Path]:
     return sorted(locking.cache.rglob("*.kept"))
 
 
-def asked_by(locking: Locking, *arguments: str) -> list[tuple[str, int]]:
-    """Path and status of what a lock asks for, which must be right."""
+def requests_of(locking: Locking, *arguments: str) -> list[tuple[str, int]]:
+    """Path and status of the requests of one lock, which must be correct."""
     before = len(locking.index.requests)
     done = locking(*arguments)
     assert done.code == 0, done.err
     return sorted((it.path, it.status) for it in locking.index.requests[before:])
 
 
-def test_what_is_fresh_is_not_asked_for(locking: Locking) -> None:
+def test_fresh_pages_are_not_requested(locking: Locking) -> None:
     first = locking()
-    assert asked_by(locking) == []
+    assert requests_of(locking) == []
     assert locking().out == first.out
 
 
 @pytest.mark.parametrize("caching", ["max-age=0", "no-cache", "no-cache, max-age=600", "public"])
-def test_what_is_not_fresh_is_queried_whether_it_changed(locking: Locking, caching: str) -> None:
+def test_stale_pages_are_revalidated(locking: Locking, caching: str) -> None:
     locking.index.fault(PAGES, caching=caching)
     first = locking()
-    assert asked_by(locking) == [("/simple/alpha/", 304), ("/simple/beta/", 304)]
+    assert requests_of(locking) == [("/simple/alpha/", 304), ("/simple/beta/", 304)]
     locking.index.add("beta", [wheel("beta", "3.0")])
-    assert asked_by(locking) == [
+    assert requests_of(locking) == [
         ("/files/beta/beta-3.0-py3-none-any.whl.metadata", 200),
         ("/simple/alpha/", 304),
         ("/simple/beta/", 200),
@@ -52,25 +52,25 @@ def test_what_is_not_fresh_is_queried_whether_it_changed(locking: Locking, cachi
 
 
 @pytest.mark.parametrize("seconds", ["\xb2", "9" * 20, "9" * 400, "9" * 5000])
-def test_a_time_that_no_clock_shows_costs_nothing(locking: Locking, seconds: str) -> None:
+def test_an_invalid_date_costs_nothing(locking: Locking, seconds: str) -> None:
     right = locking.right
     locking.index.fault(PAGES, caching=f"max-age={seconds}")
     assert locking().out == right
 
 
-def test_what_changed_and_is_fresh_is_seen_with_refresh(locking: Locking) -> None:
+def test_refresh_notices_changes_of_fresh_pages(locking: Locking) -> None:
     assert locking.pins() == {"alpha": "2.0", "beta": "2.0"}
     locking.index.add("beta", [wheel("beta", "3.0")])
     assert locking.pins() == {"alpha": "2.0", "beta": "2.0"}
     assert locking.pins("--refresh") == {"alpha": "2.0", "beta": "3.0"}
     assert locking.pins() == {"alpha": "2.0", "beta": "3.0"}
-    assert asked_by(locking, "--refresh") == [("/simple/alpha/", 304), ("/simple/beta/", 304)]
+    assert requests_of(locking, "--refresh") == [("/simple/alpha/", 304), ("/simple/beta/", 304)]
 
 
-def test_versions_that_an_index_takes_away_are_gone(locking: Locking) -> None:
-    """Files are kept by the place of their version, which moves."""
+def test_removed_versions_of_an_index_disappear(locking: Locking) -> None:
+    """Files are cached by the position of their version, which moves."""
     locking.index.add("gamma", [wheel("gamma", f"{number}.0") for number in range(1, 6)])
-    line = locking.line(asked="gamma")
+    line = locking.line(requirement="gamma")
     assert pins_of(locking.envsolve(*line).out) == {"gamma": "5.0"}
     locking.index.withdraw("gamma")
     locking.index.add("gamma", [wheel("gamma", "0.5"), wheel("gamma", "4.0"), wheel("gamma", "4.5")])
@@ -80,17 +80,17 @@ def test_versions_that_an_index_takes_away_are_gone(locking: Locking) -> None:
     assert locking.envsolve(*line).out == fresh.out
 
 
-def test_what_may_not_be_kept_is_requested_each_time(locking: Locking) -> None:
+def test_uncacheable_pages_are_requested_every_time(locking: Locking) -> None:
     locking.index.fault(PAGES, caching="no-store")
     first = locking()
-    assert asked_by(locking)[-2:] == [("/simple/alpha/", 200), ("/simple/beta/", 200)]
-    assert not [path for path in kept_files(locking) if "simple" in path.name]
+    assert requests_of(locking)[-2:] == [("/simple/alpha/", 200), ("/simple/beta/", 200)]
+    assert not [path for path in cached_files(locking) if "simple" in path.name]
     assert locking().out == first.out
     assert locking("--offline").code == 3
 
 
-def test_what_may_not_be_kept_does_not_mix_with_what_is(locking: Locking) -> None:
-    """Files are kept by the place of their version: the second of one page is not the second of another."""
+def test_uncacheable_pages_do_not_mix_with_cached_ones(locking: Locking) -> None:
+    """Files are cached by the position of their version: the second of one page is not the second of another."""
     first = locking()
     locking.index.withdraw("beta")
     locking.index.add("beta", [wheel("beta", "1.0"), wheel("beta", "7.0")])
@@ -100,7 +100,7 @@ def test_what_may_not_be_kept_does_not_mix_with_what_is(locking: Locking) -> Non
     assert locking("--refresh").out == locking.right
 
 
-def test_a_page_packed_in_several_streams_is_read_to_its_end(locking: Locking) -> None:
+def test_a_page_compressed_in_several_streams_is_read_completely(locking: Locking) -> None:
     body = locking.index.page("beta")
     streams = b"".join(gzip.compress(part) for part in (body[:50], body[50:]))
     right = locking.right
@@ -109,27 +109,27 @@ def test_a_page_packed_in_several_streams_is_read_to_its_end(locking: Locking) -
     assert pins_of(locking.envsolve(*locking.line("beta<2")).out) == {"alpha": "2.0", "beta": "1.0"}
 
 
-def test_without_a_cache_nothing_is_kept(locking: Locking, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_without_a_cache_nothing_is_stored(locking: Locking, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "of-the-user"))
     line = ["alpha", *FORMAT, *TARGET, "--index-url", locking.url, "--no-cache"]
     first, again = locking.envsolve(*line), locking.envsolve(*line)
     assert first.out == again.out
     assert locking.index.count(PAGES) == 4
-    kept = [path for path in tmp_path.rglob("*") if path.is_file()]
-    assert not [path for path in kept if "matrix" not in path.parts]  # the matrix in a form that loads faster
+    files = [path for path in tmp_path.rglob("*") if path.is_file()]
+    assert not [path for path in files if "matrix" not in path.parts]  # the matrix in a form that loads faster
 
 
-def test_a_cache_is_used_for_what_is_kept_and_not_for_the_rest(locking: Locking) -> None:
-    kept = locking()
+def test_a_partly_filled_cache_is_used_and_completed(locking: Locking) -> None:
+    filled = locking()
     offline = locking("--offline")
-    assert (offline.code, offline.out, offline.err) == (0, kept.out, kept.err)
+    assert (offline.code, offline.out, offline.err) == (0, filled.out, filled.err)
     requests = len(locking.index.requests)
     locking.index.stop()
-    assert locking("--offline").out == kept.out
+    assert locking("--offline").out == filled.out
     assert len(locking.index.requests) == requests
 
 
-def test_offline_says_what_is_missing(locking: Locking) -> None:
+def test_offline_names_what_is_missing(locking: Locking) -> None:
     done = locking("--offline")
     assert (done.code, done.out) == (3, "")
     assert_in_three_parts(done.err)
@@ -137,14 +137,14 @@ def test_offline_says_what_is_missing(locking: Locking) -> None:
     assert f"{locking.url}alpha/" in done.err
     locking()
     locking.index.add("gamma", [wheel("gamma", "1.0", ["beta==1.0"])])
-    assert locking.envsolve(*locking.line(asked="gamma")).code == 0
+    assert locking.envsolve(*locking.line(requirement="gamma")).code == 0
     newer = locking("--offline", "alpha<2")
     assert newer.code == 3
     assert "the metadata of alpha-1.0-py3-none-any.whl" in newer.err
     assert locking.index.requests[-1].path != "/simple/alpha/"
 
 
-def test_an_index_that_is_away_leaves_what_is_fresh(locking: Locking) -> None:
+def test_an_unreachable_index_leaves_fresh_pages_usable(locking: Locking) -> None:
     first = locking()
     locking.index.stop()
     assert locking().out == first.out
@@ -155,9 +155,7 @@ def test_an_index_that_is_away_leaves_what_is_fresh(locking: Locking) -> None:
     assert locking().out == first.out
 
 
-def test_an_index_that_is_away_is_reported_with_the_setting_that_names_it(
-    locking: Locking, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_unreachable_index_is_reported_with_its_setting(locking: Locking, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PIP_INDEX_URL", locking.url)
     locking.index.stop()
     words = locking.line("--no-cache")
@@ -168,7 +166,7 @@ def test_an_index_that_is_away_is_reported_with_the_setting_that_names_it(
     assert "that index is set in" not in locking("--no-cache").err
 
 
-def test_an_index_in_a_folder_that_is_not_there_is_no_index_without_the_package(
+def test_a_missing_folder_index_is_only_an_error_for_a_missing_package(
     locking: Locking, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     folder = tmp_path / "simple"
@@ -188,13 +186,13 @@ def test_processes_share_a_cache(locking: Locking) -> None:
     command = [sys.executable, "-m", "envsolve", *locking.line()]
     locking.index.latency_ms = 20
     running = [subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) for _ in range(3)]
-    said = {it.communicate(timeout=60) for it in running}
-    assert said == {(locking.right, "")}
-    assert asked_by(locking) == []
+    outputs = {it.communicate(timeout=60) for it in running}
+    assert outputs == {(locking.right, "")}
+    assert requests_of(locking) == []
 
 
 def write_over(locking: Locking, content: bytes) -> None:
-    """Put ``content`` in the place of all that is kept of the index."""
+    """Replace every cached file of the index by ``content``."""
     store = Store(locking.cache)
     for name, files in (("alpha", alpha()), ("beta", beta())):
         page = f"{locking.url}{name}/"
@@ -214,13 +212,13 @@ DAMAGES: dict[str, Callable[[bytes], bytes]] = {
 
 
 @pytest.mark.parametrize("damage", DAMAGES)
-def test_a_damaged_cache_heals(locking: Locking, damage: str) -> None:
+def test_a_damaged_cache_repairs_itself(locking: Locking, damage: str) -> None:
     first = locking()
-    for path in kept_files(locking):
+    for path in cached_files(locking):
         path.write_bytes(DAMAGES[damage](path.read_bytes()))
     again = locking()
     assert (again.out, again.err) == (first.out, "")
-    assert asked_by(locking) == []
+    assert requests_of(locking) == []
 
 
 SHAPES = {
@@ -233,14 +231,14 @@ SHAPES = {
 
 
 @pytest.mark.parametrize("shape", SHAPES.values(), ids=SHAPES)
-def test_what_is_kept_in_another_shape_counts_as_absent(locking: Locking, shape: object) -> None:
+def test_a_cache_entry_of_another_shape_counts_as_absent(locking: Locking, shape: object) -> None:
     right = locking.pins()
     write_over(locking, encoded(shape))
     assert locking.pins() == right
 
 
 @pytest.mark.parametrize("content", [b"", b"\xff", b"[\x01\0\0\0" * 3000], ids=["empty", "odd", "deep"])
-def test_what_is_kept_in_no_form_of_ours_counts_as_absent(locking: Locking, content: bytes) -> None:
+def test_a_cache_entry_of_another_format_counts_as_absent(locking: Locking, content: bytes) -> None:
     right = locking.pins()
     write_over(locking, content)
     assert locking.pins() == right
@@ -248,9 +246,9 @@ def test_what_is_kept_in_no_form_of_ours_counts_as_absent(locking: Locking, cont
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="Windows has no such pipes")
 @pytest.mark.parametrize("kind", ["fifo", "zero"])
-def test_what_is_kept_in_no_file_counts_as_absent(locking: Locking, kind: str) -> None:
+def test_a_cache_entry_that_is_no_file_counts_as_absent(locking: Locking, kind: str) -> None:
     right = locking.pins()
-    for path in kept_files(locking):
+    for path in cached_files(locking):
         path.unlink()
         if kind == "fifo":
             os.mkfifo(path)
@@ -259,7 +257,7 @@ def test_what_is_kept_in_no_file_counts_as_absent(locking: Locking, kind: str) -
     assert locking.pins() == right
 
 
-def test_a_page_that_is_lost_from_the_cache_is_fetched_again(locking: Locking) -> None:
+def test_a_page_lost_from_the_cache_is_fetched_again(locking: Locking) -> None:
     locking()
     for path in (locking.cache / "kept" / "pages").iterdir():
         path.unlink()
@@ -268,7 +266,7 @@ def test_a_page_that_is_lost_from_the_cache_is_fetched_again(locking: Locking) -
     assert locking("--offline", "beta<2").code == 3
 
 
-def test_a_cache_that_cannot_be_is_reported_and_done_without(locking: Locking, tmp_path: Path) -> None:
+def test_an_unusable_cache_is_reported_and_skipped(locking: Locking, tmp_path: Path) -> None:
     right = locking.right
     (tmp_path / "file").write_text("mine")
     for place in (tmp_path / "file", tmp_path / "file" / "below"):
@@ -279,7 +277,7 @@ def test_a_cache_that_cannot_be_is_reported_and_done_without(locking: Locking, t
 
 
 @pytest.mark.skipif(is_root, reason="nothing is read-only to root")
-def test_a_cache_that_is_read_only_is_read(locking: Locking) -> None:
+def test_a_read_only_cache_is_read(locking: Locking) -> None:
     first = locking()
     for path in [locking.cache, *locking.cache.rglob("*")]:
         path.chmod(0o500 if path.is_dir() else 0o400)
@@ -291,7 +289,7 @@ def test_a_cache_that_is_read_only_is_read(locking: Locking) -> None:
 
 
 @pytest.mark.skipif(not is_root, reason="only root can give files away")
-def test_a_cache_of_someone_else_is_not_used(locking: Locking) -> None:
+def test_a_cache_of_another_user_is_not_used(locking: Locking) -> None:
     first = locking()
     os.chown(locking.cache / "kept", 12345, 12345)
     done = locking()
@@ -300,7 +298,7 @@ def test_a_cache_of_someone_else_is_not_used(locking: Locking) -> None:
     assert locking("--offline").code == 3
 
 
-def test_a_cache_that_others_may_write_to_is_not_used(locking: Locking) -> None:
+def test_a_cache_that_others_can_write_to_is_not_used(locking: Locking) -> None:
     first = locking()
     (locking.cache / "kept").chmod(0o777)
     done = locking()

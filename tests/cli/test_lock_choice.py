@@ -1,4 +1,4 @@
-"""Locks in which what was asked for decides on the framework, the Python and each other: everything at its newest."""
+"""Locks where the requirements decide the framework, the Python and each other: everything at its newest."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def dated(name: str, version: str, time: str, requires: tuple[str, ...] = (), **
 
 @pytest.fixture(autouse=True)
 def _packages(world: IndexServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """PyTorch 2.15.0 and 2.8.0 for two Pythons, and packages whose newest releases want something."""
+    """PyTorch 2.15.0 and 2.8.0 for two Pythons, and packages whose newest releases have requirements."""
     cuda_12 = ("nvidia-cublas-cu12==12.6.4.1", "nvidia-cudnn-cu12==9.10.2.21", "nvidia-nccl-cu12==2.27.5")
     world.add("torch", [torch("2.15.0", tags=CP311), torch("2.15.0", tags=CP312), torch("2.8.0", *cuda_12, tags=CP312)])
     world.add("pins", [dated("pins", "1.0", OLD, ("torch>=2",)), dated("pins", "2.0", NEW, ("torch==2.8.0",))])
@@ -64,89 +64,87 @@ def lock(envsolve: Envsolve, world: IndexServer, *words: str) -> Result:
     return envsolve(*words, *TARGET, "--format", "requirements", "--index-url", world.index_url)
 
 
-class Asked(NamedTuple):
-    """What is asked for, the Python of the lock, and some of what it holds; None for what it does not hold."""
+class Case(NamedTuple):
+    """The request, the Python of the lock, and some of its pins; None for a package that the lock does not have."""
 
     words: tuple[str, ...]
     python: str
     pins: dict[str, str | None]
 
 
-ASKED = {
-    "a framework by itself is at its newest": Asked(("-f", "pytorch"), "3.14", {"torch": "2.15.0"}),
-    "a package that pins torch moves torch": Asked(
-        ("-f", "pytorch", "pins"), "3.12", {"pins": "2.0", "torch": "2.8.0"}
-    ),
-    "also where nobody named the framework": Asked(("pins",), "3.12", {"pins": "2.0", "torch": "2.8.0"}),
-    "a package that pins torch stays old where torch is pinned": Asked(
+CASES = {
+    "a framework by itself is at its newest": Case(("-f", "pytorch"), "3.14", {"torch": "2.15.0"}),
+    "a package that pins torch moves torch": Case(("-f", "pytorch", "pins"), "3.12", {"pins": "2.0", "torch": "2.8.0"}),
+    "also where nobody named the framework": Case(("pins",), "3.12", {"pins": "2.0", "torch": "2.8.0"}),
+    "a package that pins torch stays old where torch is pinned": Case(
         ("-f", "pytorch==2.15.*", "pins"), "3.12", {"pins": "1.0", "torch": "2.15.0"}
     ),
-    "a package without a wheel for the newest Python moves the Python": Asked(
+    "a package without a wheel for the newest Python moves the Python": Case(
         ("-f", "pytorch", "compiled"), "3.11", {"compiled": "2.0", "torch": "2.15.0"}
     ),
-    "a Python that is named stays": Asked(
+    "a Python that is named stays": Case(
         ("-f", "pytorch", "compiled<3", "--python", "3.12"), "3.12", {"compiled": "1.0", "torch": "2.15.0"}
     ),
-    "what depends on a framework comes before what does not": Asked(
+    "what depends on a framework comes before what does not": Case(
         ("-f", "pytorch", "above", "deep"), "3.12", {"deep": "2.0", "above": "1.0", "base": "2.0"}
     ),
-    "an extra that a marker empties moves the Python": Asked(
+    "an extra that a marker empties moves the Python": Case(
         ("-f", "pytorch", "kit[gpu]"), "3.11", {"kit": "2.0", "engine": "1.0"}
     ),
-    "an extra that nothing ever had is left out": Asked(("-f", "pytorch", "kit[cpu]"), "3.12", {"kit": "2.0"}),
-    "a build that loads the libraries of another CUDA moves the framework": Asked(
+    "an extra that nothing ever had is left out": Case(("-f", "pytorch", "kit[cpu]"), "3.12", {"kit": "2.0"}),
+    "a build that loads the libraries of another CUDA moves the framework": Case(
         ("-f", "pytorch", "xformers"), "3.12", {"xformers": "0.0.35", "torch": "2.8.0"}
     ),
-    "a build that was made for one PyTorch stays with it": Asked(
+    "a build that was made for one PyTorch stays with it": Case(
         ("-f", "pytorch==2.8.*", "torchcodec"), "3.12", {"torchcodec": "0.7.0", "torch": "2.8.0"}
     ),
-    "a build for NumPy 1 gets NumPy 1": Asked(
+    "a build for NumPy 1 gets NumPy 1": Case(
         ("-f", "pytorch", "pandas", "numpy>=1"), "3.12", {"pandas": "2.0.3", "numpy": "1.26.4"}
     ),
-    "what a marker leaves out on the target decides nothing": Asked(
+    "what a marker leaves out on the target decides nothing": Case(
         ("-f", "pytorch", "base", "foreign; sys_platform == 'win32'"), "3.12", {"base": "2.0", "foreign": None}
     ),
-    "source of a version with wheels for another Python is the last resort": Asked(
+    "source of a version with wheels for another Python is the last resort": Case(
         ("-f", "pytorch", "source", "other", "--allow-builds"), "3.12", {"source": "1.0", "other": "1.0"}
     ),
-    "but not where the Python is named": Asked(
+    "but not where the Python is named": Case(
         ("-f", "pytorch", "source", "--allow-builds", "--python", "3.12"), "3.12", {"source": "2.0"}
     ),
-    "an extra named like the framework says how old the framework may be": Asked(
+    "an extra named like the framework says how old the framework may be": Case(
         ("-f", "pytorch==2.8.*", "optional"), "3.12", {"optional": "1.0", "torch": "2.8.0"}
     ),
-    "and takes nothing from a lock where it is met": Asked(
+    "and takes nothing from a lock where it is met": Case(
         ("-f", "pytorch", "optional"), "3.12", {"optional": "2.0", "torch": "2.15.0"}
     ),
-    "nor from one without the framework": Asked(
+    "nor from one without the framework": Case(
         ("optional", "pandas", "--python", "3.12"), "3.12", {"optional": "2.0", "torch": None}
     ),
-    "other extras, upper bounds and other packages in it say nothing": Asked(
+    "other extras, upper bounds and other packages in it say nothing": Case(
         ("-f", "pytorch==2.8.*", "permissive"), "3.12", {"permissive": "2.0", "torch": "2.8.0"}
     ),
-    "an override of the framework replaces it": Asked(
+    "an override of the framework replaces it": Case(
         ("-f", "pytorch", "optional>=2", "--override", "torch==2.8.*"), "3.12", {"optional": "2.0", "torch": "2.8.0"}
     ),
-    "what a package wants in an old version may be old": Asked(
+    "what a package wants in an old version may be old": Case(
         ("-f", "pytorch", "strict", "relic"), "3.12", {"strict": "1.0", "relic": "1.0"}
     ),
 }
-ASKED["a framework by itself is at its newest"] = ASKED["a framework by itself is at its newest"]._replace(
+CASES["a framework by itself is at its newest"] = CASES["a framework by itself is at its newest"]._replace(
     words=("-f", "pytorch", "--python", "<3.13"), python="3.12"
 )
 
 
-@pytest.mark.parametrize("name", ASKED)
-def test_what_was_requested_is_at_its_newest(name: str, envsolve: Envsolve, world: IndexServer) -> None:
-    asked = ASKED[name]
-    done = lock(envsolve, world, *asked.words)
+@pytest.mark.parametrize("name", CASES)
+def test_requested_packages_are_at_their_newest(name: str, envsolve: Envsolve, world: IndexServer) -> None:
+    case = CASES[name]
+    done = lock(envsolve, world, *case.words)
     assert done.code == 0, done.err
     pins = pins_in(done.out)
-    assert {it: pins.get(it) for it in asked.pins} == asked.pins
-    assert f'\n# python = "{asked.python}.0"\n' in done.out
+    assert {it: pins.get(it) for it in case.pins} == case.pins
+    assert f'\n# python = "{case.python}.0"\n' in done.out
 
 
-def test_a_build_that_fails_is_the_reason_beside_a_framework_too(envsolve: Envsolve, world: IndexServer) -> None:
+def test_a_failed_build_is_also_reported_beside_a_framework(envsolve: Envsolve, world: IndexServer) -> None:
     members = {"pyproject.toml": PYPROJECT, "backend.py": b"import a_module_of_tomorrow\n"}
     world.add("broken", [sdist("broken", "1.0", static=False, members=members)])
     done = lock(envsolve, world, "-f", "pytorch", "broken", "--allow-builds")
@@ -162,7 +160,7 @@ def test_json_describes_the_lock_with_all_its_packages(envsolve: Envsolve, world
 
 
 @pytest.mark.parametrize("words", [("deep", "above"), ("pins", "above", "kit[gpu]")])
-def test_the_order_of_the_command_line_decides_nothing(
+def test_the_order_of_the_command_line_does_not_matter(
     words: tuple[str, ...], envsolve: Envsolve, world: IndexServer
 ) -> None:
     answers = [lock(envsolve, world, "-f", "pytorch", *order) for order in permutations(words)]
@@ -170,7 +168,7 @@ def test_the_order_of_the_command_line_decides_nothing(
     assert len({str(sorted(pins_in(it.out).items())) for it in answers}) == 1
 
 
-def test_a_lock_that_is_there_keeps_what_it_holds(envsolve: Envsolve, world: IndexServer) -> None:
+def test_an_existing_lock_preserves_its_versions(envsolve: Envsolve, world: IndexServer) -> None:
     file = ("-o", "requirements.txt")
     first = lock(envsolve, world, "-f", "pytorch==2.15.*", "pins", "--python", "3.12", *file)
     assert first.code == 0, first.err
@@ -180,24 +178,26 @@ def test_a_lock_that_is_there_keeps_what_it_holds(envsolve: Envsolve, world: Ind
     assert pins_in(Path("requirements.txt").read_text(encoding="utf-8"))["pins"] == "2.0"
 
 
-def test_a_framework_that_is_held_back_is_reported_with_what_holds_it(envsolve: Envsolve, world: IndexServer) -> None:
+def test_a_framework_below_its_newest_version_is_reported_with_the_reason(
+    envsolve: Envsolve, world: IndexServer
+) -> None:
     done = lock(envsolve, world, "-f", "pytorch", "pins")
     assert "note: torch 2.8.0 is used, not 2.15.0: pins 2.0 requires torch==2.8.0\n" in done.err
 
 
-def test_what_a_build_loads_holds_it_back_and_is_reported(envsolve: Envsolve, world: IndexServer) -> None:
+def test_libraries_that_a_build_loads_limit_it_and_are_reported(envsolve: Envsolve, world: IndexServer) -> None:
     done = lock(envsolve, world, "-f", "pytorch==2.8.*", "torchcodec")
     loads = "torchcodec<=0.17.0,>=0.14.0 loads the libraries of CUDA 13, this stack has CUDA 12.8"
     assert f"note: torchcodec 0.7.0 is 8 months older than 0.17.0: {loads}" in done.err
 
 
-def test_a_build_that_loads_the_libraries_of_another_cuda_is_refused(envsolve: Envsolve, world: IndexServer) -> None:
+def test_a_build_that_loads_libraries_of_another_cuda_is_refused(envsolve: Envsolve, world: IndexServer) -> None:
     done = lock(envsolve, world, "-f", "pytorch==2.15.*", "bitsandbytes")
     assert (done.code, done.out) == (1, "")
     assert "bitsandbytes<0.48.0,>=0.47.0 loads the libraries of CUDA >=11.8,<13, this stack has CUDA 13.2" in done.err
 
 
-def test_what_runs_in_part_is_taken_where_nothing_else_is_left_and_told(envsolve: Envsolve, world: IndexServer) -> None:
+def test_a_partly_supported_build_is_the_last_resort_and_is_reported(envsolve: Envsolve, world: IndexServer) -> None:
     done = lock(envsolve, world, "-f", "pytorch==2.15.*", "xformers")
     assert done.code == 0, done.err
     assert "note: xformers 0.0.35 loads the libraries of CUDA 12: without its C++ library " in done.err
@@ -222,14 +222,14 @@ def test_a_cpu_build_under_another_name_meets_a_bound_in_an_extra(envsolve: Envs
     assert found == {"tensorflow-cpu": "2.21.0", "flows": "2.0", "later": "1.0"}
 
 
-def test_what_is_half_a_year_behind_is_reported(envsolve: Envsolve, world: IndexServer) -> None:
+def test_packages_half_a_year_old_are_reported(envsolve: Envsolve, world: IndexServer) -> None:
     done = lock(envsolve, world, "-f", "pytorch", "late")
     assert done.code == 0, done.err
     assert "note: late 1.0 is 8 months older than 2.0: " in done.err
     assert "nowhere-to-be-had" in done.err
 
 
-def test_what_is_years_behind_is_refused_with_both_ways_out(envsolve: Envsolve, world: IndexServer) -> None:
+def test_packages_years_old_are_refused_with_two_fixes(envsolve: Envsolve, world: IndexServer) -> None:
     done = lock(envsolve, world, "-f", "pytorch", "relic")
     assert (done.code, done.out) == (1, "")
     assert "error: outdated\n  the newest relic that fits this request is 1.0, 79 months older than 2.0\n" in done.err
@@ -242,7 +242,7 @@ def test_what_is_years_behind_is_refused_with_both_ways_out(envsolve: Envsolve, 
     assert pins_in(taken.out)["relic"] == "1.0"
 
 
-def test_what_an_existing_lock_keeps_is_no_refusal(
+def test_pins_of_an_existing_lock_are_not_refused(
     envsolve: Envsolve, world: IndexServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -256,15 +256,15 @@ def test_what_an_existing_lock_keeps_is_no_refusal(
     assert pins_in(Path("requirements.txt").read_text())["relic"] == "2.0"
 
 
-def test_what_the_request_itself_keeps_old_is_no_refusal(envsolve: Envsolve, world: IndexServer) -> None:
+def test_packages_that_the_request_itself_limits_are_not_refused(envsolve: Envsolve, world: IndexServer) -> None:
     done = lock(envsolve, world, "-f", "pytorch", "relic", "base<2")
     assert done.code == 0, done.err
     assert pins_in(done.out)["relic"] == "1.0"
     assert "note: relic 1.0 is 79 months older than 2.0: " in done.err
 
 
-def test_what_the_machine_itself_keeps_old_is_no_refusal(envsolve: Envsolve, world: IndexServer) -> None:
-    """The newest PyTorch that has code for a GPU of 6.1 is years older than the newest."""
+def test_packages_that_the_machine_itself_limits_are_not_refused(envsolve: Envsolve, world: IndexServer) -> None:
+    """The newest PyTorch with code for a GPU of 6.1 is years older than the newest."""
     tag, cuda_12 = CP312, ("nvidia-cublas-cu12==12.6.4.1", "nvidia-cudnn-cu12==9.10.2.21", "nvidia-nccl-cu12==2.27.5")
     old = dated("torch", "2.7.1", OLD, ("typing-extensions>=4.10", *cuda_12), tags=tag)
     new = dated("torch", "2.15.0", NEW, ("typing-extensions>=4.10",), tags=tag)
@@ -299,7 +299,7 @@ def _years_of_torch(world: IndexServer) -> None:
 
 @pytest.mark.usefixtures("_years_of_torch")
 @pytest.mark.parametrize("early", [("torch>=2",), ()], ids=["without a limit", "without the framework"])
-def test_a_release_from_before_the_package_limited_its_framework_is_never_an_answer(
+def test_a_release_without_the_upper_bound_of_later_ones_is_never_an_answer(
     early: tuple[str, ...], envsolve: Envsolve, world: IndexServer
 ) -> None:
     world.add("learned", [dated("learned", "1.0", OLD, early), dated("learned", "2.0", NEW, ("torch<2.9",))])
@@ -312,26 +312,26 @@ def test_a_release_from_before_the_package_limited_its_framework_is_never_an_ans
 
 
 @pytest.mark.usefixtures("_years_of_torch")
-def test_a_package_from_before_its_framework_is_reported_with_the_framework_of_its_time(
+def test_a_package_older_than_its_framework_is_reported_with_the_framework_of_its_time(
     envsolve: Envsolve, world: IndexServer
 ) -> None:
     for name, requires in (("quiet", "torch>=2"), ("careful", "torch>=2,<3")):
         world.add(name, [dated(name, "1.0", OLD, (requires,))])
     done = lock(envsolve, world, "-f", "pytorch", "quiet", "careful", "--source", "pypi")
     assert pins_in(done.out)["torch"] == "2.15.0"
-    told = "note: quiet 1.0 is 79 months older than its torch, and does not limit it: torch 2.7.1 was the newest then\n"
-    assert f"{told}  envsolve --framework pytorch==2.7.1 " in done.err
+    note = "note: quiet 1.0 is 79 months older than its torch, and does not limit it: torch 2.7.1 was the newest then\n"
+    assert f"{note}  envsolve --framework pytorch==2.7.1 " in done.err
     assert "careful 1.0 is" not in done.err
 
 
-def test_a_refusal_of_all_that_there_is_names_what_was_requested(envsolve: Envsolve, world: IndexServer) -> None:
+def test_a_refusal_of_all_versions_names_the_request(envsolve: Envsolve, world: IndexServer) -> None:
     done = lock(envsolve, world, "-f", "pytorch", "relic>=2")
     assert done.code == 1
     assert "the command line requires relic>=2" in done.err
     assert "package-not-found" in done.err
 
 
-def test_a_newer_c_library_is_named_where_it_would_do(envsolve: Envsolve, world: IndexServer) -> None:
+def test_a_sufficient_newer_c_library_is_named(envsolve: Envsolve, world: IndexServer) -> None:
     """In a note where an older version suits, in a refusal where none does; either way with the command."""
     world.add("grammar", [dated("grammar", "1.0", NEWER), dated("grammar", "2.0", NEW, tags=GLIBC_WHEEL)])
     older = lock(envsolve, world, "-f", "pytorch==2.8.*", "grammar")
@@ -369,7 +369,7 @@ def test_what_wheels_of_older_releases_require_is_no_reason_for_source(envsolve:
     assert "torchrl 99.0 is a source distribution: a wheel of" not in result.err
 
 
-def test_what_an_older_c_library_cannot_install_is_named(envsolve: Envsolve, world: IndexServer) -> None:
+def test_packages_that_need_a_newer_c_library_are_named(envsolve: Envsolve, world: IndexServer) -> None:
     world.add("grammar", [dated("grammar", "1.0", NEW, tags="cp312-cp312-manylinux_2_34_x86_64")])
     note = "glibc 2.34 is assumed, and grammar 1.0 cannot be installed with 2.28 (RHEL 8)"
     assert note in lock(envsolve, world, "-f", "pytorch==2.8.*", "grammar").err

@@ -1,4 +1,4 @@
-"""A project whose files are conda's: a lock for conda-lock, one for conda itself, and what a driver upgrade changes."""
+"""A project with conda files: a lock for conda-lock, one for conda itself, and the changes of a driver upgrade."""
 
 from __future__ import annotations
 
@@ -33,13 +33,13 @@ def project(tmp_path: Path, mirrored: Path, monkeypatch: pytest.MonkeyPatch) -> 
 
 
 def tensorflow_in(name: str) -> str:
-    held = lock_at(Path(name), Platform.LINUX_64)
-    assert held is not None
-    return next(f"{it.version} {it.build}" for it in held.conda if it.name == "tensorflow")
+    found = lock_at(Path(name), Platform.LINUX_64)
+    assert found is not None
+    return next(f"{it.version} {it.build}" for it in found.conda if it.name == "tensorflow")
 
 
 @pytest.mark.thorough
-def test_conda_locks_stay_until_the_driver_of_an_upgrade_is_taken(project: Path, envsolve: Envsolve) -> None:
+def test_conda_locks_stay_until_an_upgrade(project: Path, envsolve: Envsolve) -> None:
     def lock(*words: str) -> Any:
         done = envsolve("lock", "--cache-dir", "cache", "--json", *words)
         assert done.code == 0, done.err
@@ -61,7 +61,7 @@ def test_conda_locks_stay_until_the_driver_of_an_upgrade_is_taken(project: Path,
     assert {it["status"] for it in json.loads(envsolve("status", "--json").out)["files"]} == {"fits"}
 
 
-def test_the_project_is_the_source_of_its_lock_as_a_command_line_once_was(project: Path, envsolve: Envsolve) -> None:
+def test_the_project_is_recorded_as_the_requester(project: Path, envsolve: Envsolve) -> None:
     locks = PROJECT.replace(', "environment.yml"', "")
     project.write_text(f'requirements = ["numpy"]\n{locks}', encoding="utf-8")
     assert envsolve("lock", "--cache-dir", "cache").code == 0
@@ -78,14 +78,14 @@ OFF = ("--check", "--offline", "--no-cache")
 
 @pytest.fixture
 def locked(project: Path, envsolve: Envsolve) -> Path:
-    """A project with conda locks alone, which an environment.yml asks for."""
+    """A project with only conda locks, whose requirements are in an environment.yml."""
     Path("more.yml").write_text("channels: [conda-forge]\ndependencies: [numpy]\n")
     project.write_text(f'requirement-files = ["more.yml"]\n{LOCKS}', encoding="utf-8")
     assert envsolve("lock", "--cache-dir", "cache").code == 0
     return project
 
 
-def test_conda_locks_that_answer_the_request_ask_no_channel(locked: Path, envsolve: Envsolve) -> None:
+def test_matching_conda_locks_query_no_channel(locked: Path, envsolve: Envsolve) -> None:
     done = envsolve("lock", *OFF)
     assert done.code == 0, done.err
     assert "conda-lock.yml, conda-linux-64.lock: up to date" in done.err
@@ -120,7 +120,7 @@ def test_conda_locks_that_answer_the_request_ask_no_channel(locked: Path, envsol
         ("conda-linux-64.lock", "/linux-64/numpy-", "/linux-64/numpy-0", "packages or digests were changed"),
     ],
 )
-def test_what_they_were_not_made_for_is_reported_without_the_channels(
+def test_changed_requirements_are_reported_without_the_channels(
     name: str, old: str, new: str, reason: str, locked: Path, envsolve: Envsolve
 ) -> None:
     text = Path(name).read_text()
@@ -142,7 +142,7 @@ def test_what_they_were_not_made_for_is_reported_without_the_channels(
         ("envsolve.toml", '"8.6"', '"8.6", "8.9"', "compute capability 8.9 is new"),
     ],
 )
-def test_what_conda_locks_satisfy_is_recorded_without_the_channels(
+def test_changes_that_conda_locks_satisfy_are_recorded_without_the_channels(
     name: str, old: str, new: str, reason: str, locked: Path, envsolve: Envsolve
 ) -> None:
     files = [Path("conda-lock.yml"), Path("conda-linux-64.lock")]
@@ -160,13 +160,13 @@ def test_what_conda_locks_satisfy_is_recorded_without_the_channels(
     assert [it.read_text() for it in files] == written, "with the network it is the same"
 
 
-def test_a_driver_of_an_older_cuda_is_for_the_channels_to_judge(locked: Path, envsolve: Envsolve) -> None:
-    """Any package may depend on the CUDA of the driver, which an explicit file does not say."""
+def test_the_channels_decide_about_a_driver_for_an_older_cuda(locked: Path, envsolve: Envsolve) -> None:
+    """Any package may depend on the CUDA of the driver, which an explicit file does not state."""
     locked.write_text(locked.read_text().replace("520.61.05", "470.256.02"))
     assert envsolve("lock", *OFF).code == 3
 
 
-def test_the_order_of_conda_requirements_makes_no_difference(locked: Path, envsolve: Envsolve) -> None:
+def test_the_order_of_conda_requirements_does_not_matter(locked: Path, envsolve: Envsolve) -> None:
     Path("more.yml").write_text("channels: [conda-forge]\ndependencies: [python, numpy]\n")
     assert envsolve("lock", "--cache-dir", "cache").code == 0
     Path("more.yml").write_text("channels: [conda-forge]\ndependencies: [numpy, python]\n")

@@ -1,4 +1,4 @@
-"""Requirements by their address: repositories, folders, archives; their locks, and what installers make of these."""
+"""Requirements by URL: repositories, folders, archives; their locks, and what installers do with them."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def here(envsolve: Envsolve, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
 
 
 @pytest.mark.parametrize("revision", ["", "main", "v1", "commit", "short"])
-def test_a_repository_is_locked_at_its_commit_with_what_it_requires(here: World, revision: str) -> None:
+def test_a_repository_is_locked_at_its_commit_with_its_requirements(here: World, revision: str) -> None:
     commit = here.git.commit("own", project("own", "1.5", ("alpha<2",)), tag="v1")
     named = {"commit": commit, "short": commit[:8]}.get(revision, revision)
     found = here.lock(f"own @ {here.address('own', named)}")
@@ -66,7 +66,7 @@ def test_a_repository_is_locked_at_its_commit_with_what_it_requires(here: World,
     assert found["beta"]["version"] == "2.0"
 
 
-def test_a_commit_is_had_of_a_server_that_gives_none_by_its_name(
+def test_a_commit_is_fetched_from_a_server_that_does_not_serve_it_directly(
     envsolve: Envsolve, here: World, tmp_path: Path
 ) -> None:
     with GitServer(tmp_path / "others", allows_commits=False) as git:
@@ -76,7 +76,7 @@ def test_a_commit_is_had_of_a_server_that_gives_none_by_its_name(
         assert other.lock(f"own @ {other.address('own', first)}")["own"]["version"] == "1.0"
 
 
-def test_a_repository_may_be_given_without_the_name_of_its_project(here: World) -> None:
+def test_a_repository_may_omit_its_project_name(here: World) -> None:
     here.git.commit("team/Own_Project.git", project("own-project"))
     here.git.commit("team/library", {f"python/{it}": text for it, text in project("library").items()})
     here.git.commit("team/other", project("renamed"))
@@ -89,7 +89,7 @@ def test_a_repository_may_be_given_without_the_name_of_its_project(here: World) 
     assert f"hint: write 'renamed @ {here.address('team/other')}'" in done.err
 
 
-def test_a_lock_of_a_repository_without_a_name_stays_as_it_is(here: World) -> None:
+def test_a_lock_of_an_unnamed_repository_is_stable(here: World) -> None:
     first = here.git.commit("team/other", project("renamed", "1.0", ("alpha",)))
     words = (here.address("team/other"), "beta", "-o", "pylock.toml")
     here(*words)
@@ -104,7 +104,7 @@ def test_a_lock_of_a_repository_without_a_name_stays_as_it_is(here: World) -> No
     assert 'version = "2.0"' in Path("pylock.toml").read_text()
 
 
-def test_what_nothing_names_before_a_build_is_called_as_the_build_says(here: World) -> None:
+def test_a_project_without_a_static_name_gets_it_from_the_build(here: World) -> None:
     files = project("renamed", "1.0", ("alpha<2",), static=False)
     here.git.commit("other", {**files, "pyproject.toml": files["pyproject.toml"].partition("[project]")[0]})
     assert here.lock(here.address("other"), "--allow-builds").keys() == {"alpha", "beta", "renamed"}
@@ -112,7 +112,7 @@ def test_what_nothing_names_before_a_build_is_called_as_the_build_says(here: Wor
     assert "error: needs-build\n  other must be built" in done.err
 
 
-def test_an_environment_yml_has_the_address_alone(here: World) -> None:
+def test_an_environment_yml_only_has_the_url(here: World) -> None:
     words = (here.address("other"), "--framework", "pytorch", "--gpu", "none", "--no-cache")
     done = here.envsolve(*words)
     assert done.code == 0, done.err
@@ -129,14 +129,14 @@ def test_an_environment_yml_has_the_address_alone(here: World) -> None:
         {"setup.py": "from setuptools import setup\nsetup(name='renamed', version=open('v').read())\n"},
     ],
 )
-def test_the_name_of_a_repository_is_reported_without_a_build(here: World, files: dict[str, str]) -> None:
+def test_the_name_of_a_repository_is_found_without_a_build(here: World, files: dict[str, str]) -> None:
     here.git.commit("team/other", files)
     for allow in ((), ("--allow-builds",)):
         done = here(f"other @ {here.address('team/other')}", "--format", "pylock", *allow, code=2)
         assert f"hint: write 'renamed @ {here.address('team/other')}'" in done.err
 
 
-def test_a_folder_with_a_setup_py_alone_has_a_name_and_is_built(here: World) -> None:
+def test_a_folder_with_only_a_setup_py_has_a_name_and_is_built(here: World) -> None:
     Path("setup.py").write_text("from setuptools import setup\nsetup(name='mine', install_requires=['alpha'])\n")
     done = here("-e", ".", "--format", "pylock", code=1)
     assert "error: needs-build\n  mine must be" in done.err
@@ -146,7 +146,7 @@ def test_a_folder_with_a_setup_py_alone_has_a_name_and_is_built(here: World) -> 
     assert "no pyproject.toml, setup.cfg or setup.py in . states the package name" in done.err
 
 
-def test_a_folder_is_given_as_pip_reads_it(here: World) -> None:
+def test_a_folder_is_read_like_pip_reads_it(here: World) -> None:
     for path, text in project("mine", requires=("beta<2",)).items():
         Path("parts/mine").mkdir(parents=True, exist_ok=True)
         Path("parts/mine", path).write_text(text)
@@ -155,7 +155,7 @@ def test_a_folder_is_given_as_pip_reads_it(here: World) -> None:
 
 
 @pytest.mark.parametrize("name", ["my project", "a%20b", "100% mine", "größer als"])
-def test_the_path_of_a_folder_may_have_any_signs(here: World, name: str) -> None:
+def test_the_path_of_a_folder_may_contain_any_characters(here: World, name: str) -> None:
     for path, text in project("mine", requires=("beta<2",)).items():
         Path(name).mkdir(exist_ok=True)
         Path(name, path).write_text(text)
@@ -173,7 +173,7 @@ def test_the_path_of_a_folder_may_have_any_signs(here: World, name: str) -> None
 
 
 @pytest.mark.parametrize("name", ["two  spaces", "ends ", "an -option", "a\ttab", 'a"quote'])
-def test_a_path_that_a_requirements_file_cannot_have_is_refused(here: World, name: str) -> None:
+def test_a_path_that_requirements_files_cannot_represent_is_refused(here: World, name: str) -> None:
     for path, text in project("mine").items():
         Path(name).mkdir(exist_ok=True)
         Path(name, path).write_text(text)
@@ -182,14 +182,14 @@ def test_a_path_that_a_requirements_file_cannot_have_is_refused(here: World, nam
     assert "rename the folder" in done.err or "unsound-package" in done.err
 
 
-def test_what_a_repository_requires_by_address_is_read_too(here: World) -> None:
+def test_url_requirements_of_a_repository_are_followed(here: World) -> None:
     here.git.commit("part", project("part", "3.0", ("beta<2",)))
     here.git.commit("own", project("own", "1.0", (f"part @ {here.address('part')}",)))
     found = here.lock(f"own @ {here.address('own')}")
     assert (found["part"]["version"], found["beta"]["version"]) == ("3.0", "1.0")
 
 
-def test_a_branch_keeps_its_commit_until_it_is_upgraded(here: World) -> None:
+def test_a_branch_keeps_its_commit_until_upgraded(here: World) -> None:
     first = here.git.commit("own", project("own"))
     words = (f"own @ {here.address('own', 'main')}", "alpha")
     here(*words, "-o", "pylock.toml")
@@ -211,18 +211,18 @@ def test_a_build_that_imports_a_framework_is_reported(here: World) -> None:
         assert "note: the build of own 1.0 imports torch, " in done.err
 
 
-def test_what_was_read_of_a_commit_is_not_fetched_again(here: World) -> None:
+def test_facts_of_a_commit_are_cached(here: World) -> None:
     commit = here.git.commit("own", project("own"))
     before = here.lock(f"own @ {here.address('own', commit)}")
-    asked = len(here.git.requests)
+    requests = len(here.git.requests)
     assert here.lock(f"own @ {here.address('own', commit)}") == before
     assert here.lock(f"own @ {here.address('own', commit)}", "--offline") == before
-    assert len(here.git.requests) == asked
+    assert len(here.git.requests) == requests
     done = here(f"own @ {here.address('own', 'main')}", "--format", "pylock", "--offline", code=3)
     assert "error: not-cached" in done.err
 
 
-def test_a_branch_that_did_not_move_is_not_fetched_again(here: World) -> None:
+def test_an_unchanged_branch_is_not_fetched_again(here: World) -> None:
     here.git.commit("own", project("own"), tag="v1")
     here.git.commit("own", project("own", "2.0"))
     for revision, version in (("", "2.0"), ("main", "2.0"), ("v1", "1.0")):
@@ -230,25 +230,27 @@ def test_a_branch_that_did_not_move_is_not_fetched_again(here: World) -> None:
     before = len(here.git.requests)
     for revision, version in (("", "2.0"), ("main", "2.0"), ("v1", "1.0")):
         assert here.lock(f"own @ {here.address('own', revision)}")["own"]["version"] == version
-    asked = here.git.requests[before:]
-    assert [it for it in asked if "git-upload-pack" in it and "info" not in it] == ["/own/git-upload-pack"] * 3  # refs
+    requests = here.git.requests[before:]
+    assert [it for it in requests if "git-upload-pack" in it and "info" not in it] == [
+        "/own/git-upload-pack"
+    ] * 3  # refs
     here.git.commit("own", project("own", "3.0"))
     assert here.lock(f"own @ {here.address('own')}")["own"]["version"] == "3.0"
 
 
-def test_several_builds_are_refused_at_once_for_any_python(here: World) -> None:
+def test_several_builds_are_refused_together_for_any_python(here: World) -> None:
     names = ("one", "two", "three", "four")
     for name in names:
         here.git.commit(name, project(name, static=False))
-    asked = [f"{name} @ {here.address(name)}" for name in names]
+    requirements = [f"{name} @ {here.address(name)}" for name in names]
     common = ("--gpu", "none", "--index-url", here.server.index_url, "--format", "pylock")
-    done = here.envsolve(*asked, *common)
+    done = here.envsolve(*requirements, *common)
     assert done.code == 1
     assert done.err.count("has no static metadata") == len(names)
     assert "--python" not in done.err.partition("hint:")[2]
 
 
-def test_requirements_that_only_a_build_reports_need_a_build(here: World) -> None:
+def test_dynamic_requirements_need_a_build(here: World) -> None:
     here.git.commit("own", project("own", "1.0", ("alpha<2",), static=False))
     words = (f"own @ {here.address('own')}", "--format", "pylock")
     done = here(*words, code=1)
@@ -259,7 +261,7 @@ def test_requirements_that_only_a_build_reports_need_a_build(here: World) -> Non
     assert [(it["name"], it["version"]) for it in packages] == [("alpha", "1.0"), ("beta", "2.0"), ("own", "1.0")]
 
 
-def test_a_build_that_lacks_a_module_says_how_to_build_it_by_its_address(here: World) -> None:
+def test_a_build_with_a_missing_module_names_the_fix(here: World) -> None:
     files = project("own", "1.0", static=False)
     here.git.commit("own", {**files, "backend.py": "import torch_of_tomorrow\n"})
     done = here(f"own @ {here.address('own')}", "--format", "pylock", "--allow-builds", code=3)
@@ -275,7 +277,7 @@ def test_a_build_that_lacks_a_module_says_how_to_build_it_by_its_address(here: W
         ("own#subdirectory=../..", 2, "leads out of the project"),
     ],
 )
-def test_a_repository_that_cannot_be_had_is_one_error(here: World, address: str, code: int, says: str) -> None:
+def test_an_unreachable_repository_is_one_error(here: World, address: str, code: int, says: str) -> None:
     here.git.commit("own", project("own"))
     done = here(f"own @ git+{here.git.url}/{address}", "--format", "pylock", code=code)
     assert says in done.err
@@ -283,7 +285,7 @@ def test_a_repository_that_cannot_be_had_is_one_error(here: World, address: str,
     assert "Traceback" not in done.err
 
 
-def test_a_server_without_the_content_of_a_branch_is_not_said_to_lack_the_branch(here: World, tmp_path: Path) -> None:
+def test_a_missing_commit_is_not_reported_as_a_missing_branch(here: World, tmp_path: Path) -> None:
     here.git.commit("own", project("own"))
     for file in (tmp_path / "repositories" / "own" / ".git" / "objects").glob("??/*"):
         if b"blob" in zlib.decompress(file.read_bytes())[:4]:
@@ -293,7 +295,7 @@ def test_a_server_without_the_content_of_a_branch_is_not_said_to_lack_the_branch
     assert "no branch" not in done.err
 
 
-def test_a_refusal_beside_the_project_itself_is_no_internal_error(here: World) -> None:
+def test_a_conflict_with_the_project_itself_is_not_an_internal_error(here: World) -> None:
     for path, text in project("mine", requires=("pytorch",)).items():
         Path(path).write_text(text)
     for words in (("-e", "."), (".",)):
@@ -301,13 +303,13 @@ def test_a_refusal_beside_the_project_itself_is_no_internal_error(here: World) -
         assert "error: package-not-found" in done.err
 
 
-def test_without_git_nothing_is_locked(here: World, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_git_a_repository_cannot_be_locked(here: World, monkeypatch: pytest.MonkeyPatch) -> None:
     here.git.commit("own", project("own"))
     monkeypatch.setenv("PATH", "")
     assert "error: git-not-found" in here(f"own @ {here.address('own')}", "--format", "pylock", code=3).err
 
 
-def test_a_link_that_leads_out_of_a_repository_is_not_followed(here: World, tmp_path: Path) -> None:
+def test_a_link_out_of_a_repository_is_not_followed(here: World, tmp_path: Path) -> None:
     (tmp_path / "secret.toml").write_text(project("own", requires=("alpha",))["pyproject.toml"])
     root = tmp_path / "repositories" / "own"
     here.git.commit("own", {"setup.py": ""})
@@ -316,7 +318,7 @@ def test_a_link_that_leads_out_of_a_repository_is_not_followed(here: World, tmp_
     assert "error: needs-build" in here(f"own @ {here.address('own')}", "--format", "pylock", code=1).err
 
 
-def test_a_login_reaches_no_lock_and_no_message(here: World) -> None:
+def test_credentials_are_in_no_lock_and_no_message(here: World) -> None:
     here.git.commit("own", project("own"))
     opened = here.address("own").replace("http://", "http://user:s3cr3t@")
     done = here(f"own @ {opened}", "--format", "requirements")
@@ -340,7 +342,7 @@ def test_the_project_itself_brings_its_requirements(here: World) -> None:
     assert "\n-e .  # mine\n" in here("-r", "requirements.in", "--format", "requirements").out
 
 
-def test_a_folder_that_cannot_be_read_is_one_error(here: World) -> None:
+def test_an_unreadable_folder_is_one_error(here: World) -> None:
     Path("mine", "pyproject.toml").mkdir(parents=True)
     done = here("mine @ ./mine", "--format", "pylock", code=2)
     assert done.err.startswith(
@@ -362,7 +364,7 @@ def test_a_change_of_the_project_makes_its_lock_stale(here: World) -> None:
 
 
 @pytest.mark.parametrize("folder", ["archive", "-/archive"])
-def test_the_archive_of_a_commit_is_called_as_its_repository(here: World, folder: str) -> None:
+def test_the_archive_of_a_commit_is_named_like_its_repository(here: World, folder: str) -> None:
     file = sdist("own", "1.0", ["alpha<2"])
     here.server.add("own", [file])
     address = f"{here.server.url}/files/own/{folder}/{'0a' * 20}.tar.gz"
@@ -370,7 +372,7 @@ def test_the_archive_of_a_commit_is_called_as_its_repository(here: World, folder
     assert f"own @ {address} cannot be fetched" in done.err
 
 
-def test_an_archive_gets_the_digest_that_it_has(here: World) -> None:
+def test_an_archive_is_locked_with_its_digest(here: World) -> None:
     file = sdist("own", "1.0", ["alpha<2"])
     here.server.add("own", [file])
     found = here.lock(f"{here.server.url}/files/own/{file.name}")
@@ -379,7 +381,7 @@ def test_an_archive_gets_the_digest_that_it_has(here: World) -> None:
 
 
 @pytest.mark.parametrize("name", ["", "own @ "])
-def test_a_marker_may_follow_an_address_as_pip_reads_it(here: World, name: str) -> None:
+def test_a_marker_may_follow_a_url_like_in_pip(here: World, name: str) -> None:
     """People write ``https://...whl; sys_platform == "linux"``, and PEP 508 has a space before the semicolon."""
     here.server.add("own", [wheel("own", "1.0", ["alpha<2"])])
     address = f"{here.server.url}/files/own/own-1.0-py3-none-any.whl"
@@ -389,13 +391,13 @@ def test_a_marker_may_follow_an_address_as_pip_reads_it(here: World, name: str) 
     assert here.lock("-r", "in.txt")["own"]["version"] == "1.0"
 
 
-def test_an_archive_that_cannot_be_had_is_not_of_an_index(here: World) -> None:
+def test_an_unreachable_archive_is_not_reported_as_missing_on_an_index(here: World) -> None:
     done = here("own @ http://127.0.0.1:9/own-1.0-py3-none-any.whl", "--format", "pylock", code=3)
     assert "http://127.0.0.1:9/own-1.0-py3-none-any.whl cannot be reached" in done.err
     assert "another index" not in done.err
 
 
-def test_a_wheel_of_this_machine_is_locked(here: World) -> None:
+def test_a_local_wheel_is_locked(here: World) -> None:
     file = wheel("own", "1.0", ["alpha<2"])
     assert file.content is not None
     Path(file.name).write_bytes(file.content)
@@ -413,7 +415,7 @@ def test_a_wheel_of_this_machine_is_locked(here: World) -> None:
 
 
 @pytest.mark.parametrize("format_name", [*CONDA_FORMATS, *IMAGE_FORMATS])
-def test_a_format_that_cannot_have_a_repository_says_so(here: World, format_name: str) -> None:
+def test_a_format_that_cannot_represent_a_repository_is_refused(here: World, format_name: str) -> None:
     words = (here.address("own"), "-f", "pytorch", "--format", format_name)
     done = here.envsolve(*words, "--gpu", "none", "--index-url", here.server.index_url, "--no-cache")
     assert (done.code, done.out) == (2, "")
@@ -422,7 +424,7 @@ def test_a_format_that_cannot_have_a_repository_says_so(here: World, format_name
     assert "--format requirements or --format pylock" in done.err
 
 
-def test_a_conda_file_with_a_repository_says_which_file_can_be_locked(here: World) -> None:
+def test_a_conda_file_with_a_repository_suggests_another_format(here: World) -> None:
     Path("environment.yml").write_text(
         f"dependencies:\n- python=3.11\n- pip:\n  - -e {here.address('own')}@main#egg=own\n"
     )

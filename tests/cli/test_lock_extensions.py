@@ -1,4 +1,4 @@
-"""Wheels with GPU code that are on no index: those of a project's own place, and of others if they are allowed."""
+"""Wheels with GPU code that are on no index: those of a project's own place, and third-party ones if allowed."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ OLD, NEW = ("--driver", "535.183.01"), ("--driver", "580.65.06")
 
 
 class World(NamedTuple):
-    """Index, places and the command."""
+    """The index, the places and the command."""
 
     envsolve: Envsolve
     server: IndexServer
@@ -114,13 +114,13 @@ class World(NamedTuple):
         return done
 
     def typed(self, command: str) -> Result:
-        """What a command gives that envsolve offered."""
+        """The result of a command that envsolve suggested."""
         done = self.envsolve(*shlex.split(command)[1:], "--cache-dir", "cache")
         assert done.code == 0, done.err
         return done
 
     def why_not(self, other: str, *words: str) -> tuple[str, list[str]]:
-        """Why not ``other``, without the commands, and the framework in each of these, which gives what it says."""
+        """Why not ``other``, without the commands, and the framework in each command, which gives that result."""
         where = ("--index-url", self.server.index_url, "--pytorch-index-url", f"{self.server.url}/whl")
         target = ("--platform", "linux-64", "--gpu", "8.6", "--python", "3.11.7", "--cache-dir", "cache")
         done = self.envsolve(*words, *target, *where, "--why-not", other)
@@ -131,7 +131,7 @@ class World(NamedTuple):
         return text, [shlex.split(it)[2] for it in commands]
 
     def publishes(self, *files: IndexFile, of: str = "flash-attn") -> None:
-        """List ``files`` as the other place does; they are on a shelf of their own."""
+        """List ``files`` as the other place does; they are on their own shelf."""
         shelf = self.server.index("/assets/simple/")
         shelf.add(of, files)
         rows = [
@@ -151,7 +151,7 @@ def flash(version: str, label: str) -> IndexFile:
 
 
 def _llama(version: str, lane: str) -> IndexFile:
-    """A wheel as a place lists it that states no digest; each lane has other bytes under the same name."""
+    """A wheel as listed by a place that states no digest; each lane has other bytes under the same name."""
     file = wheel("llama-cpp-python", version, tags="py3-none-any", members={"llama_cpp/lane": lane.encode()})
     return file._replace(sha256=None)
 
@@ -185,7 +185,7 @@ def here(envsolve: Envsolve, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     ("driver", "version", "label"),
     [(OLD, "2.8.0", "cu12torch2.8cxx11abiTRUE"), (NEW, "2.15.0", "cu13torch2.15cxx11abiTRUE")],
 )
-def test_the_wheel_of_the_project_goes_with_the_stack_and_moves_it(
+def test_the_wheel_of_the_project_matches_the_stack_and_can_change_it(
     here: World, driver: tuple[str, str], version: str, label: str
 ) -> None:
     done = here("-f", "pytorch", "flash-attn", *driver)
@@ -195,7 +195,7 @@ def test_the_wheel_of_the_project_goes_with_the_stack_and_moves_it(
     assert f"flash-attn 2.8.3+{label} is from Fast Attention releases, published by the project itself" in done.err
 
 
-def test_wheels_of_others_need_leave(here: World) -> None:
+def test_wheels_of_third_parties_need_permission(here: World) -> None:
     here.publishes(flash("2.9.0", "cu130torch2.15"), flash("2.8.3", "cu130torch2.15"))
     assert "2.8.3%2Bcu13torch" in here("-f", "pytorch", "flash-attn", *NEW).out
     done = here("-f", "pytorch", "flash-attn", "--extensions", *NEW)
@@ -205,24 +205,24 @@ def test_wheels_of_others_need_leave(here: World) -> None:
     assert "--extensions" in done.out.splitlines()[1]
 
 
-def test_the_project_comes_before_others_with_the_same_wheel(here: World) -> None:
+def test_the_project_is_preferred_to_others_with_the_same_wheel(here: World) -> None:
     here.publishes(flash("2.8.3", "zcu130torch2.15"))  # a newer version than that of the project, by its label
     assert "/own/" in here("-f", "pytorch", "flash-attn", "--extensions", *NEW).out
 
 
-def test_a_label_that_sorts_higher_does_not_hold_pytorch_back(here: World) -> None:
+def test_a_label_that_sorts_higher_does_not_limit_pytorch(here: World) -> None:
     here.publishes(flash("2.9.0", "zcu126torch2.8"), flash("2.9.0", "cu130torch2.15"))
     assert pins_in(here("-f", "pytorch", "flash-attn", "--extensions", *NEW).out)["torch"] == "2.15.0"
 
 
-def test_an_index_that_has_a_wheel_comes_before_all(here: World) -> None:
+def test_an_index_with_a_wheel_is_preferred(here: World) -> None:
     here.server.add("flash-attn", [wheel("flash-attn", "2.9.0", ["torch"], tags=CP311)])
     here.publishes(flash("2.9.0", "cu130torch2.15"))
     found = pins_in(here("-f", "pytorch", "flash-attn", "--extensions", *NEW).out)
     assert found["flash-attn"] == "2.9.0"
 
 
-def test_a_digest_that_no_one_states_is_worked_out_once(here: World) -> None:
+def test_a_missing_digest_is_computed_once(here: World) -> None:
     file = flash("2.8.3", "cu13torch2.15cxx11abiTRUE")
     here.own["cu130"].add("flash-attn", [file._replace(sha256=None)])
     command = ("-f", "pytorch", "flash-attn", *NEW, "-o", "gpu.txt")
@@ -235,7 +235,7 @@ def test_a_digest_that_no_one_states_is_worked_out_once(here: World) -> None:
     assert here.server.count("*.whl") == 4  # its code again
 
 
-def test_of_several_digests_for_one_address_that_of_the_file_counts(here: World) -> None:
+def test_the_digest_of_the_file_counts_among_several_for_one_url(here: World) -> None:
     file = wheel("kaolin", "0.18.0", [], tags=CP311)
     here.server.fault(f"*/{file.name}", body=file.content or b"", content_type="application/zip")
 
@@ -253,7 +253,7 @@ def test_of_several_digests_for_one_address_that_of_the_file_counts(here: World)
     assert "has none of the digests that" in here(*command, code=3).err
 
 
-def test_a_pylock_has_address_and_digest(here: World) -> None:
+def test_a_pylock_has_url_and_digest(here: World) -> None:
     lock = tomli.loads(here("-f", "pytorch", "flash-attn", *NEW, form="pylock").out)
     (found,) = [it for it in lock["packages"] if it["name"] == "flash-attn"]
     assert found["archive"]["url"].startswith(f"{here.server.url}/own/cu130/")
@@ -281,7 +281,7 @@ def test_a_wheel_without_a_label_is_for_the_cuda_of_its_page(here: World, driver
     assert found["version"] == "0.3.35"
 
 
-def test_source_that_is_built_for_the_cpu_unless_it_is_reported_otherwise_has_a_note(here: World) -> None:
+def test_a_source_distribution_built_for_the_cpu_by_default_gets_a_note(here: World) -> None:
     here.server.add("llama-cpp-python", [sdist("llama-cpp-python", "0.3.34", [])])
     text = "note: llama-cpp-python 0.3.34 is built for the CPU alone: for the GPU, install nvcc of CUDA "
     done = here("-f", "pytorch", "llama-cpp-python", *NEW)
@@ -292,7 +292,7 @@ def test_source_that_is_built_for_the_cpu_unless_it_is_reported_otherwise_has_a_
 
 
 @pytest.mark.parametrize(("driver", "page"), [(OLD, "torch-2.8.0_cu126"), (NEW, "torch-2.15.0_cu130")])
-def test_a_page_may_say_cuda_and_pytorch(here: World, driver: tuple[str, str], page: str) -> None:
+def test_a_page_can_state_cuda_and_pytorch(here: World, driver: tuple[str, str], page: str) -> None:
     file = wheel("kaolin", "0.18.0", [], tags=CP311)
     for it in ("torch-2.8.0_cu126", "torch-2.15.0_cu130", "torch-2.15.0_cu126"):
         body = f'<!DOCTYPE html><a href="{it}/{file.name}#sha256={file.sha256}">{file.name}</a>'.encode()
@@ -301,12 +301,12 @@ def test_a_page_may_say_cuda_and_pytorch(here: World, driver: tuple[str, str], p
     assert f"kaolin @ {here.server.url}/flat/{page}/{file.name}" in here("-f", "pytorch", "kaolin", *driver).out
 
 
-def test_a_place_is_only_queried_for_what_it_is_named_for_and_not_for_the_cpu(here: World) -> None:
+def test_a_source_is_only_queried_for_its_own_packages_and_not_for_the_cpu(here: World) -> None:
     here("-f", "pytorch", "numpy", "--extensions", *NEW)
     assert here.server.count("/own/*") == here.server.count("/lists/*") == 0
 
 
-def test_what_a_package_requires_is_looked_for_too(here: World) -> None:
+def test_dependencies_are_looked_up_too(here: World) -> None:
     here.server.add("attentive", [wheel("attentive", "1.0.0", ["flash-attn>=2.8"])])
     done = here("-f", "pytorch", "attentive", *NEW)
     assert "flash_attn-2.8.3%2Bcu13torch2.15" in done.out
@@ -314,32 +314,32 @@ def test_what_a_package_requires_is_looked_for_too(here: World) -> None:
     assert pins_in(here("-f", "pytorch", "attentive", "--refresh", *NEW).out)["attentive"] == "1.0.0"
 
 
-def test_what_no_index_knows_is_looked_for_where_there_is_no_answer(here: World) -> None:
+def test_packages_unknown_to_every_index_are_looked_up_if_there_is_no_answer(here: World) -> None:
     here.server.add("attentive", [wheel("attentive", "1.0.0", ["llama-cpp-python"])])
     here.own["cu130"].add("llama-cpp-python", [_llama("0.3.34", "cu130")])
     assert "llama_cpp_python-0.3.34-" in here("-f", "pytorch", "attentive", *NEW).out
 
 
-def test_a_place_that_does_not_answer_is_a_note(here: World) -> None:
+def test_an_unreachable_source_is_a_note(here: World) -> None:
     here.server.fault("/lists/*", status=500)
     done = here("-f", "pytorch", "flash-attn", "--extensions", *NEW)
     assert "note: could not read Somebody's wheels: wheels of flash-attn there were not considered (" in done.err
 
 
-def test_a_refusal_says_which_place_could_not_be_read(here: World) -> None:
+def test_an_error_names_unreachable_sources(here: World) -> None:
     here.server.fault("/own/*", status=500)
     refused = here("-f", "pytorch", "llama-cpp-python", *NEW, code=1)
     text = "could not read Fast Attention releases: wheels of llama-cpp-python there were not considered ("
     assert f"cause: {text}" in refused.err
 
 
-def test_a_place_that_does_not_answer_is_not_missed_where_an_index_has_a_wheel(here: World) -> None:
+def test_an_unreachable_source_does_not_matter_if_an_index_has_a_wheel(here: World) -> None:
     here.server.add("flash-attn", [wheel("flash-attn", "2.9.0", ["torch"], tags=CP311)])
     here.server.fault("/lists/*", status=500)
     assert "Somebody's wheels" not in here("-f", "pytorch", "flash-attn", "--extensions", *NEW).err
 
 
-def test_a_lock_says_which_places_could_not_be_read(here: World) -> None:
+def test_a_lock_records_unreachable_sources(here: World) -> None:
     here.server.fault("/lists/*", status=500, times=2)
     command = ("-f", "pytorch", "flash-attn", "--extensions", *NEW, "-o", "pylock.toml")
     here(*command, form="pylock")
@@ -362,19 +362,19 @@ def test_a_lock_says_which_places_could_not_be_read(here: World) -> None:
         "cu124torch2.6cxx11abiTRUE",  # PyTorch 2.6 has it only in its build for CUDA 12.6
     ],
 )
-def test_a_wheel_for_another_pytorch_or_cuda_is_not_taken(label: str, here: World) -> None:
+def test_a_wheel_for_another_pytorch_or_cuda_is_not_used(label: str, here: World) -> None:
     here.server.add("torch", [torch("2.6.0")])
     here.publishes(flash("2.9.0", label))
     assert "flash_attn-2.8.3%2B" in here("-f", "pytorch", "flash-attn", "--extensions", *NEW).out
 
 
-def test_the_abi_of_pytorch_2_6_is_that_of_its_build(here: World) -> None:
+def test_the_abi_of_pytorch_2_6_depends_on_its_build(here: World) -> None:
     here.server.add("torch", [torch("2.6.0")])
     here.publishes(flash("2.9.0", "cu124torch2.6cxx11abiFALSE"))
     assert "flash_attn-2.9.0%2B" in here("-f", "pytorch==2.6.*", "flash-attn", "--extensions", *NEW).out
 
 
-def test_a_wheel_is_read_whatever_its_name_says(here: World) -> None:
+def test_a_wheel_is_read_despite_its_name(here: World) -> None:
     members = {"sageattention/_C.so": fat_binary((90,))}
     here.server.add("sageattention", [sdist("sageattention", "2.2.0", ["torch"])])
     here.publishes(
@@ -386,7 +386,7 @@ def test_a_wheel_is_read_whatever_its_name_says(here: World) -> None:
     assert "hint: allow building packages from source, which runs their code" in refused.err
 
 
-def test_where_others_have_a_wheel_it_is_reported(here: World) -> None:
+def test_wheels_of_third_parties_are_mentioned(here: World) -> None:
     here.server.add("sageattention", [sdist("sageattention", "2.2.0", ["torch"])])
     assert "Somebody" not in here("-f", "pytorch", "sageattention", *NEW).err  # who has none there
     here.publishes(sage("cu130torch2.15"), of="sageattention")
@@ -405,7 +405,7 @@ def sage(label: str) -> IndexFile:
 
 
 def ways(done: Result) -> list[str]:
-    """The commands of the ways to a published wheel."""
+    """The commands of the suggestions with a published wheel."""
     lines = done.err.splitlines()
     return [after.strip() for line, after in pairwise(lines) if re.search(r"(^hint: |; )with .* from .*\S$", line)]
 
@@ -419,7 +419,7 @@ def ways(done: Result) -> list[str]:
         (["-f", "pytorch>=2.14", "--cuda", "12.*", "flash-attn"], "--cuda 13 "),
     ],
 )
-def test_beside_source_the_least_change_is_offered_that_has_a_wheel(
+def test_next_to_a_source_distribution_the_smallest_change_with_a_wheel_is_suggested(
     words: list[str], changed: str, here: World
 ) -> None:
     here.server.add("torch", [torch("2.14.0")])
@@ -430,7 +430,7 @@ def test_beside_source_the_least_change_is_offered_that_has_a_wheel(
     assert "flash-attn @ " in here.typed(command).out
 
 
-def test_a_refusal_offers_wheels_of_others_and_the_stack_with_those_of_the_project(here: World) -> None:
+def test_an_error_suggests_wheels_of_third_parties_and_stacks_with_project_wheels(here: World) -> None:
     """The one for the smaller change comes first."""
     here.server.add("torch", [torch("2.14.0")])
     here.server.withdraw("flash-attn")
@@ -459,7 +459,7 @@ hint: try another Python (--python) or another version of the package
     assert "2.8.3%2Bcu13torch2.15cxx11abiTRUE" in here.typed(newer).out
 
 
-def test_why_not_solves_beside_the_stack_of_the_answer(here: World) -> None:
+def test_why_not_solves_with_the_stack_of_the_answer(here: World) -> None:
     assert here.why_not("flash-attn", "-f", "pytorch", *NEW) == (
         """\
 flash-attn fits
@@ -471,7 +471,7 @@ flash-attn fits
     )
 
 
-def test_why_not_names_what_would_have_to_change(here: World) -> None:
+def test_why_not_names_the_necessary_changes(here: World) -> None:
     here.server.add("torch", [torch("2.14.0")])
     here.publishes(flash("2.8.3", "cu126torch2.14"), flash("2.8.3", "cu126torch2.8"))
     assert here.why_not("flash-attn<2.9", "-f", "pytorch==2.14.0", *NEW) == (
@@ -493,7 +493,7 @@ Attention releases
     )
 
 
-def test_why_not_says_where_no_stack_helps(here: World) -> None:
+def test_why_not_reports_that_no_stack_helps(here: World) -> None:
     text, commands = here.why_not("flash-attn", "-f", "pytorch", "--gpu", "7.5", *NEW)
     assert "flash-attn cannot run on the GPU, for Python 3.11.7 on linux-64 with pytorch 2.15.0 (pypi, cu132)\n" in text
     assert re.search(r"^  flash-attn.* has no code for compute capability 7\.5$", text, re.MULTILINE), text
@@ -508,7 +508,7 @@ def compiling(done: Result) -> str:
     return found[0] if found else ""
 
 
-def test_what_is_locked_as_source_comes_with_the_commands_that_compile_it(here: World) -> None:
+def test_a_locked_source_distribution_comes_with_the_commands_to_compile_it(here: World) -> None:
     here.server.add("torch-scatter", [sdist("torch-scatter", "2.1.2")])
     expected = """\
 note: to compile torch-scatter 2.1.2 for compute capability 8.6, 9.0, install nvcc of CUDA 13.2 beside g++ and PyTorch
@@ -521,7 +521,7 @@ FORCE_CUDA=1 TORCH_CUDA_ARCH_LIST='8.6;9.0' pip install --no-build-isolation tor
     assert compiling(here("-f", "pytorch", "torch-scatter", "--gpu", "9.0", *NEW)) == expected
 
 
-def test_nvcc_of_cuda_12_is_that_of_conda_forge(here: World) -> None:
+def test_nvcc_of_cuda_12_comes_from_conda_forge(here: World) -> None:
     expected = """\
 note: to compile flash-attn 2.9.0 for compute capability 8.6, install nvcc of CUDA 12.6 beside g++ and PyTorch
   conda create -p ./cuda-12.6 -c conda-forge cuda-version=12.6 cuda-nvcc cuda-libraries-dev && \
@@ -533,8 +533,8 @@ FLASH_ATTENTION_FORCE_BUILD=TRUE FLASH_ATTN_CUDA_ARCHS=80 pip install --no-build
     assert compiling(here("-f", "pytorch==2.7.*", "flash-attn", *OLD)) == expected
 
 
-def test_the_build_gets_the_variables_and_a_library_to_link_with(here: World, tmp_path: Path) -> None:
-    """A shell runs the command; ``pip`` and ``python`` are stood in for."""
+def test_the_build_gets_variables_and_a_library_to_link(here: World, tmp_path: Path) -> None:
+    """A shell runs the command; ``pip`` and ``python`` are replaced."""
     here.server.add("torch-scatter", [sdist("torch-scatter", "2.1.2")])
     command = compiling(here("-f", "pytorch", "torch-scatter", *NEW)).splitlines()[-1]
     library = tmp_path / "site" / "nvidia" / "cu13" / "lib"
@@ -550,19 +550,19 @@ def test_the_build_gets_the_variables_and_a_library_to_link_with(here: World, tm
     assert (library / "libcudart.so").read_text() == "cudart"
 
 
-def test_a_refusal_of_source_says_how_to_compile_it(here: World) -> None:
+def test_an_error_about_a_source_distribution_explains_how_to_compile_it(here: World) -> None:
     here.server.add("torch", [wheel("torch", "2.15.0", tags=CP311.replace("311", "312"))])
     done = here("-f", "pytorch==2.15.*", "flash-attn<2.9", *NEW, "--python", "3.12", code=1)
     assert compiling(done).startswith("hint: to compile flash-attn 2.8.3 for compute capability 8.6, ")
 
 
-def test_sources_without_code_for_a_gpu_are_not_to_be_compiled(here: World) -> None:
+def test_sources_without_code_for_a_gpu_are_not_compiled(here: World) -> None:
     here.server.add("mamba-ssm", [sdist("mamba-ssm", "2.3.2.post1", ["torch"])])
     assert compiling(here("-f", "pytorch==2.7.*", "mamba-ssm", *OLD)) != ""
     assert compiling(here("-f", "pytorch==2.7.*", "mamba-ssm", "--gpu", "6.1", *OLD)) == ""
 
 
-def test_another_python_is_offered_where_it_has_the_wheel(here: World) -> None:
+def test_another_python_with_a_wheel_is_suggested(here: World) -> None:
     here.server.add("torch", [wheel("torch", "2.15.0", tags=CP311.replace("311", "312"))])
     done = here("-f", "pytorch", "flash-attn", *NEW, "--python", "3.12", code=1)
     (command,) = ways(done)
@@ -570,7 +570,7 @@ def test_another_python_is_offered_where_it_has_the_wheel(here: World) -> None:
     assert "flash-attn @ " in here.typed(command).out
 
 
-def test_a_project_gets_a_hint_what_to_write(here: World) -> None:
+def test_a_project_gets_a_hint_with_the_key(here: World) -> None:
     here.publishes(wheel("sageattn3", "1.0+cu130torch2.15", ["torch"], tags=CP311), of="sageattn3")
     here.server.add("sageattn3", [wheel("sageattn3", "1.0", tags="cp311-cp311-win_amd64")])
     Path("pyproject.toml").write_text(
@@ -595,7 +595,7 @@ def test_a_project_gets_a_hint_what_to_write(here: World) -> None:
     ) in done.err
 
 
-def test_a_stack_is_offered_whose_pytorch_the_package_requires(here: World) -> None:
+def test_a_stack_with_the_required_pytorch_is_suggested(here: World) -> None:
     here.server.add("sageattention", [wheel("sageattention", "2.2.0", ["torch==2.8.0"], tags=CP311)])
     done = here("-f", "pytorch==2.15.*", "sageattention", *NEW, code=1)
     assert done.err.startswith("error: packages-conflict\n")
@@ -604,7 +604,7 @@ def test_a_stack_is_offered_whose_pytorch_the_package_requires(here: World) -> N
     assert pins_in(here.typed(command).out)["sageattention"] == "2.2.0"
 
 
-def test_what_no_place_has_for_any_stack_is_not_offered(here: World) -> None:
+def test_packages_without_wheels_for_any_stack_are_not_suggested(here: World) -> None:
     here.server.add("sageattn3", [wheel("sageattn3", "2.2.0", tags="cp311-cp311-win_amd64")])
     here.publishes(sage("cu130torch2.15"), of="sageattention")
     refused = here("-f", "pytorch==2.15.*", "sageattn3", *NEW, code=1)
@@ -612,24 +612,24 @@ def test_what_no_place_has_for_any_stack_is_not_offered(here: World) -> None:
     assert "Somebody" not in refused.err
 
 
-def test_nothing_is_offered_that_was_not_solved_in_time(here: World, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_nothing_is_suggested_that_was_not_solved_in_time(here: World, monkeypatch: pytest.MonkeyPatch) -> None:
     here.server.add("torch", [torch("2.14.0")])
     monkeypatch.setattr(wheel_ways, "_SECONDS", 0)
     assert ways(here("-f", "pytorch==2.14.0", "flash-attn", *NEW)) == []
 
 
-def test_nothing_is_offered_from_a_place_that_does_not_answer(here: World) -> None:
+def test_nothing_is_suggested_from_an_unreachable_source(here: World) -> None:
     here.server.add("torch", [torch("2.14.0")])
     here.server.fault("/own/*", status=500)
     assert ways(here("-f", "pytorch==2.14.0", "flash-attn", *NEW)) == []
 
 
-def test_nothing_is_tried_beside_builds_that_were_asked_for(here: World) -> None:
+def test_exact_requests_are_not_replaced_by_other_builds(here: World) -> None:
     here.server.add("torch", [torch("2.14.0")])
     assert ways(here("-f", "pytorch==2.14.0", "flash-attn", "--allow-builds", *NEW)) == []
 
 
-def test_a_gpu_without_code_is_the_reason_whatever_the_stack(here: World) -> None:
+def test_a_gpu_without_code_is_the_reason_for_every_stack(here: World) -> None:
     done = here("-f", "pytorch==2.15.*", "flash-attn", "--gpu", "7.5", *NEW, code=1)
     assert (
         "error: gpu-not-supported\n  flash-attn cannot run on the GPU, for Python 3.11.7 on linux-64 with" in done.err
@@ -638,7 +638,7 @@ def test_a_gpu_without_code_is_the_reason_whatever_the_stack(here: World) -> Non
     assert done.err.count("hint: ") == done.err.count("hint: leave out flash-attn, or require another version") == 1
 
 
-def test_code_for_new_gpus_needs_a_wheel_that_was_built_with_a_new_cuda(here: World) -> None:
+def test_code_for_new_gpus_needs_a_wheel_built_with_a_new_cuda(here: World) -> None:
     """setup.py of flash-attn compiles for 12.0 from CUDA 12.8 on."""
     here.publishes(flash("2.8.4", "cu126torch2.8"), flash("2.8.5", "cu130torch2.15"))
     words = ("-f", "pytorch", "flash-attn", "--extensions", *NEW)
@@ -647,14 +647,14 @@ def test_code_for_new_gpus_needs_a_wheel_that_was_built_with_a_new_cuda(here: Wo
     assert "2.8.3%2Bcu12torch2.8" in here(*words, "--gpu", "12.0", "--cuda", "12.*").out
 
 
-def test_where_the_wheel_of_the_index_does_not_run_the_project_has_one_for_another_cuda(here: World) -> None:
+def test_a_project_wheel_for_another_cuda_is_used_if_that_of_the_index_does_not_run(here: World) -> None:
     """vLLM's wheels on the index are for CUDA 13, and those for CUDA 12 on its own pages."""
     here.server.add("vllm", [wheel("vllm", "0.33.0", ["torch>=2.8"], tags=CP311)])
     assert "vllm @ " in here("-f", "pytorch", "vllm", *OLD).out
     assert pins_in(here("-f", "pytorch", "vllm", *NEW).out)["vllm"] == "0.33.0"
 
 
-def test_an_answer_of_conda_says_that_it_has_no_such_wheels(here: World) -> None:
+def test_a_conda_answer_has_no_such_wheels(here: World) -> None:
     done = here.envsolve("-f", "pytorch", "flash-attn", "--extensions", "--gpu", "8.6", *NEW)
     assert done.code == 0
     assert "note: --extensions is ignored: only Python locks have wheels that are on no index" in done.err

@@ -1,4 +1,4 @@
-"""Indexes that fail: a lock is right, or it is refused in words, and what failed leaves nothing behind."""
+"""Indexes that fail: a lock is correct, or the error is clear, and a failure leaves nothing behind."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ LONG_AGO = "Wed, 21 Oct 2015 07:28:00 GMT"
 
 
 class Case(NamedTuple):
-    """A fault on a path, and the code of the error that it ends in."""
+    """A fault on a path, and the code of the resulting error."""
 
     path: str
     fault: dict[str, Any]
@@ -108,7 +108,9 @@ FATAL = {
 
 
 @pytest.mark.parametrize("name", FATAL)
-def test_a_fault_is_reported_and_forgotten(locking: Locking, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_temporary_fault_is_reported_and_not_cached(
+    locking: Locking, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     path, fault, error, code = FATAL[name]
     right = locking.right
     if "stall" in fault:
@@ -135,7 +137,7 @@ HEALED: dict[str, tuple[str, dict[str, Any]]] = {
 
 
 @pytest.mark.parametrize("name", HEALED)
-def test_what_can_be_healed_is_healed(locking: Locking, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_recoverable_fault_is_repaired(locking: Locking, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     path, fault = HEALED[name]
     right = locking.right
     if "stall" in fault:
@@ -146,7 +148,7 @@ def test_what_can_be_healed_is_healed(locking: Locking, name: str, monkeypatch: 
     assert again.out == right
 
 
-def test_a_server_that_asks_for_time_gets_it(locking: Locking) -> None:
+def test_retry_after_is_respected(locking: Locking) -> None:
     right = locking.right
     locking.index.fault(PAGE, status=429, retry_after=1, times=1)
     begun = time.monotonic()
@@ -154,7 +156,7 @@ def test_a_server_that_asks_for_time_gets_it(locking: Locking) -> None:
     assert time.monotonic() - begun >= 1
 
 
-def test_patience_is_set_as_for_uv_and_pip(locking: Locking, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_timeouts_are_configured_as_for_uv_and_pip(locking: Locking, monkeypatch: pytest.MonkeyPatch) -> None:
     locking.index.fault(PAGE, status=500)
     for variable, value, tries in (("UV_HTTP_RETRIES", "2", 3), ("UV_HTTP_RETRIES", "0", 1), ("PIP_RETRIES", "0", 1)):
         monkeypatch.delenv("UV_HTTP_RETRIES", raising=False)
@@ -164,15 +166,15 @@ def test_patience_is_set_as_for_uv_and_pip(locking: Locking, monkeypatch: pytest
         assert locking.index.count(PAGE) - before == tries, variable
 
 
-def test_what_no_index_has_is_named_with_who_requires_it(locking: Locking) -> None:
+def test_a_package_that_no_index_has_is_named_with_its_dependents(locking: Locking) -> None:
     locking.index.add("gamma", [wheel("gamma", "1.0", ["nowhere"]), wheel("gamma", "2.0", ["nowhere>=1"])])
     locking.index.add("delta", [wheel("delta", "1.0", ["beta>=9"]), wheel("delta", "2.0", ["beta>=10"])])
     locking.index.add("omega", [wheel("omega", "1.0", ["delta"])])
-    done = locking(asked="gamma")
+    done = locking(requirement="gamma")
     assert (done.code, done.out) == (1, "")
     assert done.err.startswith("error: package-not-found\n  no package index has nowhere\n")
     assert "cause: gamma 2.0 requires nowhere>=1\n" in done.err
-    done = locking(asked="omega")
+    done = locking(requirement="omega")
     assert (done.code, done.out) == (1, "")
     assert "cause: the command line requires omega\n" in done.err
     assert "cause: delta 2.0 requires beta>=10\n" in done.err
@@ -189,7 +191,7 @@ POOR: dict[str, Callable[[bytes], bytes]] = {
 
 @pytest.mark.parametrize("ranges", [True, False], ids=["in parts", "whole"])
 @pytest.mark.parametrize("name", POOR)
-def test_a_damaged_wheel_is_reported_and_forgotten(
+def test_a_damaged_wheel_is_reported_and_not_cached(
     envsolve: Envsolve, tmp_path: Path, name: str, ranges: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with locking_in(envsolve, tmp_path, monkeypatch, ranges=ranges) as locking:
@@ -207,7 +209,7 @@ def test_a_damaged_wheel_is_reported_and_forgotten(
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has no SIGINT for one process")
 @pytest.mark.parametrize("fault", [{"stall": 60.0}, {"stall": 60.0, "cut": True}, {"status": 429, "retry_after": 25}])
 @pytest.mark.parametrize("path", [PAGE, METADATA])
-def test_an_interrupted_lock_ends_at_once_and_writes_nothing(
+def test_an_interrupted_lock_stops_at_once_and_writes_nothing(
     locking: Locking, path: str, fault: dict[str, Any]
 ) -> None:
     right = locking.right
@@ -220,7 +222,7 @@ def test_an_interrupted_lock_ends_at_once_and_writes_nothing(
     while locking.index.count("/files/alpha/*") == before:
         assert running.poll() is None
         time.sleep(0.01)
-    time.sleep(0.2)  # now beta is asked for
+    time.sleep(0.2)  # now beta is requested
     running.send_signal(signal.SIGINT)
     begun = time.monotonic()
     out, err = running.communicate(timeout=30)

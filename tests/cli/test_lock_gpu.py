@@ -1,4 +1,4 @@
-"""What a GPU, a driver and an index of PyTorch's decide in a lock, on made-up packages with real names."""
+"""The influence of a GPU, a driver and PyTorch's index on a lock, with made-up packages with real names."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def test_without_a_gpu_tensorflow_goes_by_the_name_that_packages_ask_for(
     assert [name for name in found if name in {"tensorflow", "tensorflow-cpu"}] == [package]
 
 
-def test_what_a_framework_breaks_without_bounds_the_lock(envsolve: Envsolve, world: IndexServer) -> None:
+def test_known_conflicts_of_a_framework_limit_the_lock(envsolve: Envsolve, world: IndexServer) -> None:
     world.add("tensorflow", releases("tensorflow", ["2.14.0"], ["numpy>=1.23.5"], tags=f"cp311-cp311-{LINUX}"))
     result = lock(envsolve, world, "tensorflow==2.14.0", "--gpu", "none")
     assert pins_in(result.out)["numpy"] == "1.26.4"
@@ -121,7 +121,7 @@ def test_beside_a_framework_that_brings_cuda_they_are_locked_for_its_major_and_t
     assert envsolve("status", str(path), *machine, "--platform", "linux-64").code == 0
 
 
-def test_what_holds_beside_a_framework_alone_is_requested_beside_it_alone(
+def test_requirements_that_apply_with_one_framework_are_added_only_with_it(
     envsolve: Envsolve, world: IndexServer
 ) -> None:
     """TensorFlow Probability imports tf_keras with TensorFlow, and not with JAX."""
@@ -137,7 +137,7 @@ def test_what_holds_beside_a_framework_alone_is_requested_beside_it_alone(
 
 
 def test_transformers_is_of_the_age_of_the_pytorch_that_the_gpu_needs(envsolve: Envsolve, world: IndexServer) -> None:
-    """Newer ones install beside it and then run without PyTorch; their metadata name it under an extra alone."""
+    """Newer ones install with it and then run without PyTorch; their metadata names it only in an extra."""
     tags = f"cp311-cp311-{LINUX}"
     world.add("transformers", releases("transformers", ["5.24.0", "5.1.0", "5.0.0", "4.57.6"], tags="py3-none-any"))
     world.index("/whl/cu118/", "pytorch").add("torch", releases("torch", ["2.3.1+cu118"], ["numpy"], tags=tags))
@@ -166,7 +166,7 @@ def test_cupy_is_refused_without_a_gpu(envsolve: Envsolve, world: IndexServer, m
     assert "hint: to solve for a GPU, name it with --gpu\n" in result.err
 
 
-def test_who_asks_for_the_cpu_is_not_sent_to_a_gpu(envsolve: Envsolve) -> None:
+def test_a_request_for_the_cpu_is_not_sent_to_a_gpu(envsolve: Envsolve) -> None:
     result = envsolve("-f", "cupy", "--gpu", "none", "--platform", "linux-64")
     assert (result.code, "to solve for a GPU" in result.err) == (1, False)
     result = envsolve("-f", "cupy", "--platform", "osx-arm64")
@@ -216,8 +216,8 @@ class TestWhatIsForAnotherCuda:
         assert (found["torch"], found["nvidia-cuda-nvcc-cu12"]) == ("2.15.0", "12.9.86")
 
     def test_is_reported_where_no_stack_of_its_cuda_is_left(self, envsolve: Envsolve, world: IndexServer) -> None:
-        asked = ("torch==2.15.0", "xgboost>=3", "--gpu", "8.6")
-        result = lock(envsolve, world, *asked)
+        request = ("torch==2.15.0", "xgboost>=3", "--gpu", "8.6")
+        result = lock(envsolve, world, *request)
         assert (result.code, result.out) == (1, "")
         assert result.err.startswith(
             "error: packages-conflict\n  only one package may install the folder nvidia/nccl, for "
@@ -229,10 +229,10 @@ class TestWhatIsForAnotherCuda:
         ]
         folder = "nvidia-nccl-cu13 2.30.7 requires the folder nvidia/nccl for itself"
         assert causes(result) == few
-        every = causes(lock(envsolve, world, *asked, "-v"))
+        every = causes(lock(envsolve, world, *request, "-v"))
         assert (every[:3], folder in every) == (few, True)
-        told = json.loads(lock(envsolve, world, *asked, "--json").out)
-        assert [step["requirement"] for step in told["error"]["conflict"]] == every
+        document = json.loads(lock(envsolve, world, *request, "--json").out)
+        assert [step["requirement"] for step in document["error"]["conflict"]] == every
 
 
 def test_the_stricter_of_two_requirements_is_the_cause(envsolve: Envsolve, world: IndexServer) -> None:
@@ -243,40 +243,40 @@ def test_the_stricter_of_two_requirements_is_the_cause(envsolve: Envsolve, world
 class TestAFrameworkThatIsOnlyARequirement:
     """TensorFlow has no code for compute capability 12.0."""
 
-    ASKED = ("-f", "jax", "--gpu", "12.0", "--source", "pypi")
-    HINT = "hint: require tensorflow-cpu instead of tensorflow>=2.16 (-r asked.in) to run it on the CPU\n"
+    OPTIONS = ("-f", "jax", "--gpu", "12.0", "--source", "pypi")
+    HINT = "hint: require tensorflow-cpu instead of tensorflow>=2.16 (-r requirements.in) to run it on the CPU\n"
 
     @pytest.fixture(autouse=True)
-    def asked(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def requirements_file(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.chdir(tmp_path)
-        Path("asked.in").write_text("tensorflow>=2.16\n")
+        Path("requirements.in").write_text("tensorflow>=2.16\n")
 
     def test_may_be_replaced_by_its_build_for_the_cpu(self, envsolve: Envsolve, world: IndexServer) -> None:
-        result = lock(envsolve, world, *self.ASKED, "-r", "asked.in")
+        result = lock(envsolve, world, *self.OPTIONS, "-r", "requirements.in")
         assert (result.code, result.out) == (1, "")
         assert result.err.startswith("error: gpu-not-supported\n")
         assert self.HINT in result.err
 
     def test_is_not_replaced_where_it_is_named(self, envsolve: Envsolve, world: IndexServer) -> None:
-        result = lock(envsolve, world, *self.ASKED, "-f", "tensorflow", "-r", "asked.in")
+        result = lock(envsolve, world, *self.OPTIONS, "-f", "tensorflow", "-r", "requirements.in")
         assert (result.code, "tensorflow-cpu" in result.err) == (1, False)
 
     def test_is_not_replaced_where_the_others_have_no_stack_either(
         self, envsolve: Envsolve, world: IndexServer
     ) -> None:
-        result = lock(envsolve, world, *self.ASKED, "-r", "asked.in", "--driver", "525.60.13")
+        result = lock(envsolve, world, *self.OPTIONS, "-r", "requirements.in", "--driver", "525.60.13")
         assert (result.code, "tensorflow-cpu" in result.err) == (1, False)
 
 
 def test_a_bound_in_a_file_is_to_be_changed_there(
     envsolve: Envsolve, world: IndexServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A command with another --framework would be refused for the line in the file."""
+    """A command with another --framework would be refused because of the line in the file."""
     monkeypatch.chdir(tmp_path)
-    Path("asked.in").write_text("torch==2.15.0\n")
-    result = lock(envsolve, world, "-f", "pytorch", "-r", "asked.in", "--gpu", "6.1", "--source", "pypi")
+    Path("requirements.in").write_text("torch==2.15.0\n")
+    result = lock(envsolve, world, "-f", "pytorch", "-r", "requirements.in", "--gpu", "6.1", "--source", "pypi")
     assert (result.code, result.out) == (1, "")
-    hint = "hint: the newest pytorch that fits is 2.7.1 (pypi, CUDA 12.6): change torch==2.15.0 (-r asked.in)\n"
+    hint = "hint: the newest pytorch that fits is 2.7.1 (pypi, CUDA 12.6): change torch==2.15.0 (-r requirements.in)\n"
     assert hint in result.err
     assert "--framework pytorch==2.7.1" not in result.err
 
@@ -287,18 +287,18 @@ def test_a_bound_in_a_file_is_to_be_changed_there(
 def test_a_package_without_code_for_the_gpu_is_never_taken(
     gpu: str, version: str | None, envsolve: Envsolve, world: IndexServer
 ) -> None:
-    """vLLM holds code from 7.0 on, from 0.20 on from 7.5."""
+    """vLLM has code from 7.0, and since 0.20 from 7.5."""
     world.add("vllm", [wheel("vllm", it, ["torch"]) for it in ("0.2.7", "0.8.5", "0.20.0")])
     result = lock(envsolve, world, "vllm", "--gpu", gpu, "--driver", "580.65.06")
     assert pins_in(result.out).get("vllm") == version
-    told = "cause: vllm is limited: no known vllm wheel has code for compute capability 6.1\n"
-    assert (result.code, result.err.count(told)) == ((0, 0) if version else (1, 1))
+    message = "cause: vllm is limited: no known vllm wheel has code for compute capability 6.1\n"
+    assert (result.code, result.err.count(message)) == ((0, 0) if version else (1, 1))
 
 
-def test_source_of_years_ago_does_not_stand_in_for_what_has_no_code_for_the_gpu(
+def test_an_old_source_distribution_does_not_replace_wheels_without_code_for_the_gpu(
     envsolve: Envsolve, world: IndexServer
 ) -> None:
-    """flash-attn from 2 on has code from 8.0 on, 1.0.9 had some for 7.5."""
+    """flash-attn has code from 8.0 since version 2; 1.0.9 had some for 7.5."""
     days = {"2.8.3": "2026-08-01T00:00:00Z", "1.0.9": "2023-07-17T00:00:00Z"}
     world.add("flash-attn", [sdist("flash-attn", it, ["torch"])._replace(upload_time=day) for it, day in days.items()])
     target = ("--gpu", "7.5", "--driver", "580.65.06")
@@ -314,10 +314,8 @@ def test_source_of_years_ago_does_not_stand_in_for_what_has_no_code_for_the_gpu(
     assert pins_in(lock(envsolve, world, "-f", "pytorch", "flash-attn", "--gpu", "8.6").out)["flash-attn"] == "2.8.3"
 
 
-def test_that_no_wheel_has_code_for_the_gpu_is_the_reason_and_not_a_prerelease(
-    envsolve: Envsolve, world: IndexServer
-) -> None:
-    """libcudf holds code from 7.0 on; the index has a first pre-release of nothing."""
+def test_missing_code_for_the_gpu_is_the_reason_and_not_a_prerelease(envsolve: Envsolve, world: IndexServer) -> None:
+    """libcudf has code from 7.0; the index has a first pre-release without content."""
     world.add("libcudf-cu12", [wheel("libcudf-cu12", it) for it in ("0.0.0a0.dev0", "26.8.0", "26.10.2")])
     world.add("cudf-cu12", [wheel("cudf-cu12", it, [f"libcudf-cu12=={it}"]) for it in ("26.8.0", "26.10.2")])
     result = lock(envsolve, world, "cudf-cu12", "-f", "pytorch", "--gpu", "6.1", "--driver", "580.65.06")
@@ -338,24 +336,26 @@ class TestTwoPackagesOfOneModule:
         found = pins_in(result.out)
         assert (found["fastembed"], found["onnxruntime-gpu"]) == ("0.7", "1.26.0")
         assert "onnxruntime" not in found
-        told = "fastembed 0.7 requires onnxruntime, and onnxruntime-gpu in this lock installs the same module"
-        assert f"note: {told}: install it with pip install --no-deps or uv pip sync\n" in result.err
+        message = "fastembed 0.7 requires onnxruntime, and onnxruntime-gpu in this lock installs the same module"
+        assert f"note: {message}: install it with pip install --no-deps or uv pip sync\n" in result.err
 
     def test_keep_to_the_versions_that_are_required(self, envsolve: Envsolve, world: IndexServer) -> None:
         world.add("fastembed", [wheel("fastembed", "0.8", ["onnxruntime>1.30"])])
         assert pins(envsolve, world, "onnxruntime-gpu", "fastembed", "--gpu", "8.6")["fastembed"] == "0.7"
 
-    def test_the_one_that_mends_it_is_named_with_the_versions_that_were_asked_for(
+    def test_the_compatible_package_is_named_with_the_requested_versions(
         self, envsolve: Envsolve, world: IndexServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.chdir(tmp_path)
-        Path("asked.in").write_text("onnxruntime>=1.20\n")
-        result = lock(envsolve, world, "-f", "onnxruntime", "-r", "asked.in", "--gpu", "8.6")
+        Path("requirements.in").write_text("onnxruntime>=1.20\n")
+        result = lock(envsolve, world, "-f", "onnxruntime", "-r", "requirements.in", "--gpu", "8.6")
         assert result.err.startswith("error: packages-conflict\n")
         (hint,) = [line for line in result.err.splitlines() if line.startswith("hint: ")]
-        assert hint.startswith("hint: require onnxruntime-gpu>=1.20 instead of onnxruntime>=1.20 (-r asked.in): ")
-        Path("asked.in").write_text("onnxruntime-gpu>=1.20\n")
-        found = pins(envsolve, world, "-f", "onnxruntime", "-r", "asked.in", "--gpu", "8.6")
+        assert hint.startswith(
+            "hint: require onnxruntime-gpu>=1.20 instead of onnxruntime>=1.20 (-r requirements.in): "
+        )
+        Path("requirements.in").write_text("onnxruntime-gpu>=1.20\n")
+        found = pins(envsolve, world, "-f", "onnxruntime", "-r", "requirements.in", "--gpu", "8.6")
         assert found["onnxruntime-gpu"] == "1.26.0"
 
 
@@ -385,9 +385,9 @@ def test_a_framework_for_another_system_is_none_of_this_one(envsolve: Envsolve, 
 
 
 def test_versions_by_the_python_want_a_python_to_be_named(envsolve: Envsolve, world: IndexServer) -> None:
-    asked = ("torch>=2.8; python_version>='3.11'", "torch<2.8; python_version<'3.11'", "--gpu", "8.6")
-    assert pins(envsolve, world, *asked, "--source", "pypi")["torch"] == "2.15.0"
-    result = envsolve(*asked, *TARGET[2:], "--index-url", world.index_url)
+    request = ("torch>=2.8; python_version>='3.11'", "torch<2.8; python_version<'3.11'", "--gpu", "8.6")
+    assert pins(envsolve, world, *request, "--source", "pypi")["torch"] == "2.15.0"
+    result = envsolve(*request, *TARGET[2:], "--index-url", world.index_url)
     assert (result.code, result.out) == (1, "")
     assert "hint: the framework requirements depend on the Python version: choose one with --python\n" in result.err
 
@@ -400,7 +400,7 @@ def test_a_build_that_the_index_does_not_have_is_named(envsolve: Envsolve, world
 
 
 class Named(NamedTuple):
-    """A build that a version names, the GPU of the request, and what the error is called and says."""
+    """A build named by a version, the GPU of the request, and the code and text of the error."""
 
     requirement: str
     gpu: tuple[str, ...]
@@ -456,9 +456,9 @@ def test_a_build_for_the_gpu_may_be_named(envsolve: Envsolve, world: IndexServer
 
 
 def test_hashes_bind_the_wheel_of_a_framework(envsolve: Envsolve, world: IndexServer, tmp_path: Path) -> None:
-    asked = tmp_path / "asked.in"
-    asked.write_text("torch==2.14.1+cu126 --hash=sha256:00\n", encoding="utf-8")
-    result = lock(envsolve, world, "-r", str(asked), "--gpu", "8.6")
+    requirements = tmp_path / "requirements.in"
+    requirements.write_text("torch==2.14.1+cu126 --hash=sha256:00\n", encoding="utf-8")
+    result = lock(envsolve, world, "-r", str(requirements), "--gpu", "8.6")
     assert (result.code, result.out) == (1, "")
     assert result.err.startswith(
         "error: hash-mismatch\n  the index has other hashes for torch 2.14.1+cu126 than required"

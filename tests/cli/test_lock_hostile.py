@@ -1,4 +1,4 @@
-"""Indexes and packages that mean harm: they read no file, write no line of a lock, and learn no password."""
+"""Malicious indexes and packages: they read no file, write no line of a lock, and get no password."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tests.index.server import IndexServer
 
 pytestmark = pytest.mark.thorough  # many hostile indexes
 
-SECRET = "s3cr:t/word"  # noqa: S105 - of nobody
+SECRET = "s3cr:t/word"  # noqa: S105 - not a real one
 LOGIN = "ann:s3cr%3At%2Fword"
 SPELLINGS = ("s3cr", "t/word", "%2Fword", "YW5u")
 """Parts of the password as it is, in an address and in a header."""
@@ -35,7 +35,7 @@ def entry(name: str = "gamma-1.0-py3-none-any.whl", **more: object) -> dict[str,
 
 
 def real(locking: Locking, **more: object) -> dict[str, Any]:
-    """An entry for a wheel that is really there."""
+    """An entry for a wheel that really exists."""
     made = wheel("gamma", "1.0")
     locking.index.add("gamma", [made])
     known = {"hashes": {"sha256": made.sha256}, "core-metadata": {"sha256": made.metadata_sha256}}
@@ -56,9 +56,9 @@ PLACES = {
 
 
 @pytest.mark.parametrize("place", PLACES)
-def test_an_index_cannot_lead_to(locking: Locking, place: str) -> None:
+def test_an_index_cannot_redirect_to(locking: Locking, place: str) -> None:
     listed(locking, entry(url=PLACES[place]))
-    done = locking(asked="gamma")
+    done = locking(requirement="gamma")
     assert (done.code, done.out) == (3, ""), done.err
     assert_in_three_parts(done.err)
     assert done.err.startswith("error: index-page-invalid\n")
@@ -70,7 +70,7 @@ def test_an_index_cannot_lead_to(locking: Locking, place: str) -> None:
 def test_a_page_of_html_cannot_start_its_links_from(locking: Locking, base: str) -> None:
     body = f'<html><base href="{base}"><a href="gamma-1.0-py3-none-any.whl">gamma</a></html>'
     locking.index.fault("/simple/gamma/", body=body.encode(), content_type="text/html")
-    done = locking(asked="gamma")
+    done = locking(requirement="gamma")
     assert (done.code, done.out) == (3, ""), done.err
     assert_in_three_parts(done.err)
 
@@ -82,7 +82,7 @@ def test_a_folder_that_is_an_index_may_lead_to_its_own_files(locking: Locking, t
     assert made.content is not None
     (project / made.name).write_bytes(made.content)
     (project / "index.html").write_text(f'<html><a href="{made.name}#sha256={made.sha256}">{made.name}</a></html>')
-    done = locking("--index-url", project.parent.as_uri(), asked="gamma")
+    done = locking("--index-url", project.parent.as_uri(), requirement="gamma")
     assert pins_of(done.out) == {"gamma": "1.0"}, done.err
 
 
@@ -109,39 +109,39 @@ LEFT_OUT = {
 def test_a_file_is_left_out_whose_name_is(locking: Locking, kind: str) -> None:
     good = real(locking)
     listed(locking, entry(LEFT_OUT[kind]), good)
-    done = locking(asked="gamma")
+    done = locking(requirement="gamma")
     assert pins_of(done.out) == {"gamma": "1.0"}, done.err
     locking.index.heal()
     listed(locking, entry(LEFT_OUT[kind]))
-    alone = locking("--refresh", asked="gamma")
+    alone = locking("--refresh", requirement="gamma")
     assert (alone.code, alone.out) == (1, ""), alone.err
     assert_in_three_parts(alone.err)
 
 
-SAID = "a reason\n--index-url http://evil.example.org\x1b[31m\0"
+HOSTILE_TEXT = "a reason\n--index-url http://evil.example.org\x1b[31m\0"
 
 
 @pytest.mark.parametrize("form", ["requirements", "pylock"])
 @pytest.mark.parametrize(
     "more",
     [
-        {"yanked": SAID},
-        {"requires-python": SAID},
+        {"yanked": HOSTILE_TEXT},
+        {"requires-python": HOSTILE_TEXT},
         {"requires-python": ">=3\n"},
-        {"upload-time": SAID},
+        {"upload-time": HOSTILE_TEXT},
         {"hashes": {"sha256": f"{'0' * 64}\n--index-url http://evil.example.org"}},
         {"hashes": {"sha256 \n": "0" * 64}},
         {"hashes": {}},
         {"hashes": {"md5": "0" * 32}},
         {"size": -1},
         {"size": 10**30},
-        {"provenance": SAID},
+        {"provenance": HOSTILE_TEXT},
     ],
     ids=repr,
 )
-def test_what_a_page_says_is_no_line_of_a_lock(locking: Locking, more: dict[str, Any], form: str) -> None:
+def test_text_on_a_page_cannot_start_a_line_of_a_lock(locking: Locking, more: dict[str, Any], form: str) -> None:
     listed(locking, real(locking, **more))
-    line = locking.line("--format", form, asked="gamma==1.0")
+    line = locking.line("--format", form, requirement="gamma==1.0")
     done = locking.envsolve(*line)
     assert "evil" not in done.out
     assert not set(done.out + done.err) & {"\x1b", "\0", "\r"}
@@ -153,7 +153,7 @@ def test_what_a_page_says_is_no_line_of_a_lock(locking: Locking, more: dict[str,
 
 
 def readable(text: str) -> None:
-    """Whether the standard's own reader takes a lock."""
+    """Whether the standard's own reader accepts a lock."""
     import tomli
     from packaging import pylock
 
@@ -180,16 +180,16 @@ REQUIRES = {
 def test_a_version_that_requires_nonsense_is_not_taken(locking: Locking, kind: str) -> None:
     metadata = core_metadata("gamma", "2.0", requires=[REQUIRES[kind]])
     locking.index.add("gamma", [wheel("gamma", "1.0", ["beta"]), wheel("gamma", "2.0", metadata=metadata)])
-    done = locking(asked="gamma")
+    done = locking(requirement="gamma")
     assert pins_of(done.out) == {"gamma": "1.0", "beta": "2.0"}, done.err
     assert "evil" not in done.out
 
 
 @pytest.mark.parametrize("stated", ["2.\xb2", "9" * 5000])
-def test_a_number_that_python_cannot_read_is_no_number(locking: Locking, stated: str) -> None:
+def test_an_unreadable_number_is_ignored(locking: Locking, stated: str) -> None:
     metadata = core_metadata("gamma", "1.0").replace(b"2.2", stated.encode(), 1)
     locking.index.add("gamma", [wheel("gamma", "1.0", metadata=metadata)])
-    assert pins_of(locking(asked="gamma").out) == {"gamma": "1.0"}
+    assert pins_of(locking(requirement="gamma").out) == {"gamma": "1.0"}
 
 
 METADATA = {
@@ -208,7 +208,7 @@ METADATA = {
 def test_metadata_are_not_taken_that_are(locking: Locking, kind: str, beside: bool) -> None:
     made = wheel("gamma", "1.0", metadata=METADATA[kind])
     locking.index.add("gamma", [made if beside else made._replace(metadata=None, metadata_sha256=None)])
-    done = locking(asked="gamma")
+    done = locking(requirement="gamma")
     assert (done.code, done.out) == (3, ""), done.err
     assert done.err.startswith("error: metadata-invalid\n")
     assert "\x1b" not in done.err
@@ -216,11 +216,11 @@ def test_metadata_are_not_taken_that_are(locking: Locking, kind: str, beside: bo
 
 
 def archive(*members: tuple[str, bytes], kind: int = zipfile.ZIP_DEFLATED) -> bytes:
-    held = io.BytesIO()
-    with zipfile.ZipFile(held, "w", kind) as made:
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w", kind) as made:
         for name, content in members:
             made.writestr(name, content)
-    return held.getvalue()
+    return buffer.getvalue()
 
 
 GOOD = core_metadata("gamma", "1.0")
@@ -257,7 +257,7 @@ def test_a_wheel_is_not_taken_that_holds(
     with locking_in(envsolve, tmp_path, monkeypatch, ranges=ranges) as locking:
         made = IndexFile("gamma-1.0-py3-none-any.whl", content, sha256=hashlib.sha256(content).hexdigest())
         locking.index.add("gamma", [made])
-        done = locking(asked="gamma")
+        done = locking(requirement="gamma")
         assert (done.code, done.out) == (3, ""), done.err
         assert done.err.startswith("error: metadata-invalid\n")
         assert_in_three_parts(done.err)
@@ -269,7 +269,7 @@ def test_a_file_with_another_hash_than_its_own_is_reported(
     with locking_in(envsolve, tmp_path, monkeypatch, ranges=False) as locking:
         made = wheel("gamma", "1.0")
         locking.index.add("gamma", [made._replace(metadata=None, metadata_sha256=None, sha256="0" * 64)])
-        done = locking(asked="gamma")
+        done = locking(requirement="gamma")
         assert (done.code, done.out) == (3, ""), done.err
         assert done.err.startswith("error: hash-mismatch\n")
 
@@ -281,7 +281,7 @@ def test_a_page_of_ten_thousand_versions_is_a_page(locking: Locking) -> None:
         locking.index.heal()
         listed(locking, real(locking), *files, **more)
         begun = time.monotonic()
-        done = locking("--refresh", asked="gamma<2")
+        done = locking("--refresh", requirement="gamma<2")
         assert pins_of(done.out) == {"gamma": "1.0"}, done.err
         assert time.monotonic() - begun < 5
 
@@ -290,7 +290,7 @@ def test_a_version_with_a_hundred_thousand_requirements_is_not_taken(locking: Lo
     many = wheel("gamma", "2.0", [f"nope-{number}" for number in range(100_000)])
     locking.index.add("gamma", [wheel("gamma", "1.0"), many])
     begun = time.monotonic()
-    assert pins_of(locking(asked="gamma").out) == {"gamma": "1.0"}
+    assert pins_of(locking(requirement="gamma").out) == {"gamma": "1.0"}
     assert time.monotonic() - begun < 5
 
 
@@ -298,7 +298,7 @@ def test_metadata_larger_than_any_is_an_error(locking: Locking) -> None:
     metadata = core_metadata("gamma", "1.0") + b"Requires-Dist: beta\n" * 600_000
     locking.index.add("gamma", [wheel("gamma", "1.0", metadata=metadata)])
     begun = time.monotonic()
-    done = locking(asked="gamma")
+    done = locking(requirement="gamma")
     assert (done.code, done.err.splitlines()[0]) == (3, "error: response-too-large"), done.err
     assert time.monotonic() - begun < 10
 
@@ -308,35 +308,35 @@ def test_hundreds_of_extras_are_extras(locking: Locking) -> None:
     requires = [f"beta<{number + 2}; extra == '{extra}'" for number, extra in enumerate(extras)]
     locking.index.add("gamma", [wheel("gamma", "1.0", requires, extras=extras)])
     begun = time.monotonic()
-    done = locking(asked=f"gamma[{','.join(extras)}]")
+    done = locking(requirement=f"gamma[{','.join(extras)}]")
     assert pins_of(done.out) == {"gamma": "1.0", "beta": "1.0"}, done.err
     assert time.monotonic() - begun < 5
 
 
 @pytest.fixture
 def closed(locking: Locking) -> Locking:
-    """An index that asks everybody to log in."""
+    """An index that requires a login."""
     locking.index.require("ann", SECRET)
     return locking
 
 
-def test_who_does_not_log_in_gets_a_hint_how(closed: Locking) -> None:
+def test_an_unauthorised_user_gets_a_hint_how_to_log_in(closed: Locking) -> None:
     done = closed.refused()
     assert done.err.startswith("error: index-refused\n")
     assert "returned status 401" in done.err
     assert "hint: give user name and password" in done.err
 
 
-def test_a_login_in_an_address_opens_and_is_nowhere_else(closed: Locking) -> None:
+def test_a_login_in_an_address_is_used_and_stored_nowhere(closed: Locking) -> None:
     closed.url = closed.url.replace("//", f"//{LOGIN}@")
     for form in ("requirements", "pylock"):
         done = closed("--format", form)
         assert (done.code, "beta" in done.out) == (0, True), done.err
         assert without_secret(done.out + done.err)
     assert closed("--offline").code == 0
-    kept = [path for path in closed.cache.rglob("*") if path.is_file()]
-    assert kept
-    assert all(without_secret(path.read_bytes().decode("latin-1")) for path in kept)
+    stored = [path for path in closed.cache.rglob("*") if path.is_file()]
+    assert stored
+    assert all(without_secret(path.read_bytes().decode("latin-1")) for path in stored)
 
 
 LEAKS: dict[str, dict[str, Any]] = {
@@ -359,11 +359,11 @@ def test_no_error_reports_a_login(closed: Locking, kind: str) -> None:
     closed.index.fault("/simple/beta/", **LEAKS[kind])
     done = closed.refused()
     assert without_secret(done.err), done.err
-    kept = [path.read_bytes().decode("latin-1") for path in closed.cache.rglob("*") if path.is_file()]
-    assert all(map(without_secret, kept))
+    stored = [path.read_bytes().decode("latin-1") for path in closed.cache.rglob("*") if path.is_file()]
+    assert all(map(without_secret, stored))
 
 
-def test_a_password_is_not_told_that_is_wrong_or_not_encoded(closed: Locking) -> None:
+def test_a_wrong_or_unencoded_password_is_not_printed(closed: Locking) -> None:
     plain = closed.url
     for login in ("ann:s3cret", "ann:s3cr/et", "ann:s3cr#et", "s3cret"):
         closed.url = plain.replace("//", f"//{login}@")

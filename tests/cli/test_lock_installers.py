@@ -1,4 +1,4 @@
-"""A lock alone is enough for pip and uv: they take every file it names from the indexes it names."""
+"""A lock alone is enough for pip and uv: they install every file it names from the indexes it names."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ TARGET = ("--python", "3.11.7", "--platform", "linux-64", "--no-cache")
 
 
 class Case(NamedTuple):
-    """What is asked for, for a GPU; ``several`` says that its packages are from several indexes."""
+    """A request for a GPU; ``several`` means that its packages are from several indexes."""
 
     arguments: tuple[str, ...]
     several: bool
@@ -97,7 +97,7 @@ def test_pip_and_uv_take_the_whole_lock_and_nothing_else(locks: tuple[Path, Path
     assert uv(pylock, "install", "-r") == pins
 
 
-def test_a_lock_says_what_uv_has_to_be_told(locks: tuple[Path, Path, Case]) -> None:
+def test_a_lock_has_the_options_that_uv_needs(locks: tuple[Path, Path, Case]) -> None:
     requirements, _, case = locks
     assert ("--index-strategy unsafe-best-match" in requirements.read_text(encoding="utf-8")) is case.several
 

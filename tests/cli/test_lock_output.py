@@ -1,4 +1,4 @@
-"""Where a lock goes and what stays of the one that was there."""
+"""Where a lock is written and what is preserved of the existing one."""
 
 from __future__ import annotations
 
@@ -34,12 +34,14 @@ def test_the_whole_lock_of_a_gpu_is_the_recorded_one(
 ) -> None:
     arguments = ("torch", "torchvision", "--driver", "535.183.01", "--format", format_name)
     text = lock(envsolve, world, *arguments).out
-    told = text.replace(world.url, "https://index.example.org").replace(__version__, "VERSION")
-    told = re.sub(r"\b[0-9a-f]{64}\b", "SHA256", re.sub(r"size = \d+", "size = 0", told))  # zlib decides on the bytes
+    stable = text.replace(world.url, "https://index.example.org").replace(__version__, "VERSION")
+    stable = re.sub(
+        r"\b[0-9a-f]{64}\b", "SHA256", re.sub(r"size = \d+", "size = 0", stable)
+    )  # zlib decides on the bytes
     path = SNAPSHOTS / f"pylock.lock-{file}" if format_name == "pylock" else SNAPSHOTS / f"lock-{file}"
     if os.environ.get("ENVSOLVE_UPDATE_SNAPSHOTS"):
-        path.write_text(told, encoding="utf-8")
-    assert told == path.read_text(encoding="utf-8")
+        path.write_text(stable, encoding="utf-8")
+    assert stable == path.read_text(encoding="utf-8")
     assert lock(envsolve, world, *arguments).out == text
 
 
@@ -69,7 +71,7 @@ def test_the_name_of_the_file_decides_on_the_format(
 
 
 class TestALockThatIsThere:
-    """``alpha`` and ``beta`` were locked at 1.0, and 2.0 came out since."""
+    """``alpha`` and ``beta`` were locked at 1.0, and 2.0 was released since."""
 
     @pytest.fixture(params=["requirements.txt", "pylock.toml"])
     def path(self, request: pytest.FixtureRequest, envsolve: Envsolve, world: IndexServer, tmp_path: Path) -> Path:
@@ -98,29 +100,27 @@ class TestALockThatIsThere:
             (("beta==2.*",), "1.0", "2.0"),
         ],
     )
-    def test_changes_as_little_as_was_asked(
+    def test_changes_as_little_as_requested(
         self, options: tuple[str, ...], alpha: str, beta: str, path: Path, envsolve: Envsolve, world: IndexServer
     ) -> None:
         result = lock(envsolve, world, "alpha", *options, "-o", str(path))
         assert result.code == 0, result.err
         assert self.pins(path) == {"alpha": alpha, "beta": beta}
 
-    def test_is_the_same_after_the_same_command(self, path: Path, envsolve: Envsolve, world: IndexServer) -> None:
+    def test_the_command_is_repeatable(self, path: Path, envsolve: Envsolve, world: IndexServer) -> None:
         before = path.read_bytes()
         assert lock(envsolve, world, "alpha", "-o", str(path)).code == 0
         assert path.read_bytes() == before
 
     @pytest.mark.parametrize("wanted", ["nothere", "beta==9", "alpha=="])
-    def test_stays_where_the_command_fails(
-        self, wanted: str, path: Path, envsolve: Envsolve, world: IndexServer
-    ) -> None:
+    def test_stays_if_the_command_fails(self, wanted: str, path: Path, envsolve: Envsolve, world: IndexServer) -> None:
         before = path.read_bytes()
         result = lock(envsolve, world, "alpha", wanted, "-o", str(path))
         assert result.code in (1, 2)
         assert path.read_bytes() == before
         assert [it.name for it in path.parent.iterdir()] == [path.name]
 
-    def test_stays_where_the_index_fails(self, path: Path, envsolve: Envsolve, world: IndexServer) -> None:
+    def test_stays_if_the_index_fails(self, path: Path, envsolve: Envsolve, world: IndexServer) -> None:
         before = path.read_bytes()
         world.fault("/simple/beta/", status=403)
         assert lock(envsolve, world, "alpha", "-U", "-o", str(path)).code == 3
@@ -128,7 +128,7 @@ class TestALockThatIsThere:
 
 
 @pytest.mark.parametrize("upgrade", [("-U",), ("-P", "torch"), ("-P", "PyTorch")])
-def test_a_stack_that_was_locked_stays_until_it_is_let_go(
+def test_a_locked_stack_stays_until_upgraded(
     upgrade: tuple[str, ...], envsolve: Envsolve, world: IndexServer, tmp_path: Path
 ) -> None:
     path = tmp_path / "requirements.txt"
@@ -140,20 +140,20 @@ def test_a_stack_that_was_locked_stays_until_it_is_let_go(
 
 
 @pytest.mark.parametrize(
-    "asked",
+    "arguments",
     [
         ("-f", "pytorch>=99"),
         ("-f", "pytorch", "--gpu", "GTX 1080", "--cuda", ">=13"),
         ("-f", "jax>=0.7", "--cuda", "<12"),
     ],
 )
-def test_a_way_out_is_the_newest_that_fits_whatever_a_lock_holds(
-    asked: tuple[str, ...], envsolve: Envsolve, world: IndexServer, tmp_path: Path
+def test_a_suggested_version_is_the_newest_that_fits_despite_an_existing_lock(
+    arguments: tuple[str, ...], envsolve: Envsolve, world: IndexServer, tmp_path: Path
 ) -> None:
     path = tmp_path / "requirements.txt"
     assert lock(envsolve, world, "-f", "pytorch==2.8.0", "-o", str(path), "--source", "pypi").code == 0
-    beside = lock(envsolve, world, *asked, "-o", str(path))
-    alone = lock(envsolve, world, *asked, "-o", str(tmp_path / "other.txt"))
+    beside = lock(envsolve, world, *arguments, "-o", str(path))
+    alone = lock(envsolve, world, *arguments, "-o", str(tmp_path / "other.txt"))
     assert (beside.code, beside.err) == (1, alone.err)
     assert "hint:" in beside.err
 

@@ -1,4 +1,4 @@
-"""``--override`` replaces what the metadata of packages say, as uv has it, and notes say what is not met."""
+"""``--override`` replaces requirements in metadata of packages, like in uv, and notes list those that are not met."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ CPU = ("--gpu", "none")
 
 @pytest.fixture
 def trainers(world: IndexServer) -> IndexServer:
-    """A package that pins torch exactly, and one that asks for extras of another package by marker."""
+    """A package that pins torch exactly, and one that requires extras of another package with a marker."""
     world.add("trainer", [wheel("trainer", "1.0", ["torch==2.7.1"])])
     world.add("tool", [wheel("tool", "1.0"), wheel("tool", "2.0"), wheel("tool", "3.0", ["six"], extras=["more"])])
     more = ["numpy<2; extra == 'more'"]
@@ -43,31 +43,31 @@ def test_an_override_decides_on_the_framework_whatever_packages_require(
 
 
 def test_it_decides_on_a_framework_that_only_comes_as_a_dependency(envsolve: Envsolve, trainers: IndexServer) -> None:
-    asked = ("trainer", "--gpu", "8.6", "--source", "pypi", "--override", "torch==2.8.*")
-    assert pins(envsolve, trainers, *asked)["torch"] == "2.8.0"
+    arguments = ("trainer", "--gpu", "8.6", "--source", "pypi", "--override", "torch==2.8.*")
+    assert pins(envsolve, trainers, *arguments)["torch"] == "2.8.0"
 
 
-@pytest.mark.parametrize("asked", [("-f", "pytorch==2.7.1"), ("torch==2.7.1",)])
-def test_it_replaces_what_was_requested_too(asked: tuple[str, ...], envsolve: Envsolve, trainers: IndexServer) -> None:
+@pytest.mark.parametrize("arguments", [("-f", "pytorch==2.7.1"), ("torch==2.7.1",)])
+def test_it_replaces_a_requested_version(arguments: tuple[str, ...], envsolve: Envsolve, trainers: IndexServer) -> None:
     override = ("--override", "torch==2.8.*", "--gpu", "8.6", "--source", "pypi")
-    assert pins(envsolve, trainers, *asked, *override)["torch"] == "2.8.0"
+    assert pins(envsolve, trainers, *arguments, *override)["torch"] == "2.8.0"
 
 
-def test_what_it_leaves_met_is_not_told(envsolve: Envsolve, trainers: IndexServer) -> None:
+def test_an_override_without_effect_is_not_reported(envsolve: Envsolve, trainers: IndexServer) -> None:
     result = lock(envsolve, trainers, *TORCH, "--override", "torch<2.8")
     assert pins_in(result.out)["torch"] == "2.7.1"
     assert "replaced by" not in result.err + result.out
 
 
-def test_json_has_who_required_what_and_what_the_lock_has(envsolve: Envsolve, trainers: IndexServer) -> None:
+def test_json_has_the_requirement_and_the_locked_version(envsolve: Envsolve, trainers: IndexServer) -> None:
     done = lock(envsolve, trainers, *TORCH, "--override", "torch==2.8.*", "--json")
     notes = {it["code"]: it for it in json.loads(done.out)["notes"]}
-    told = {key: notes["overridden"]["fields"][key] for key in ("by", "name", "required", "version")}
-    assert told == {"by": "trainer 1.0", "name": "torch", "required": "torch==2.7.1", "version": "2.8.0"}
+    fields = {key: notes["overridden"]["fields"][key] for key in ("by", "name", "required", "version")}
+    assert fields == {"by": "trainer 1.0", "name": "torch", "required": "torch==2.7.1", "version": "2.8.0"}
 
 
 @pytest.mark.parametrize(
-    ("requires", "asked", "override"),
+    ("requires", "requested", "override"),
     [
         (["kit==1.0"], ["app"], "kit>=2"),
         (["kit<1"], ["app"], "kit"),
@@ -84,24 +84,24 @@ def test_json_has_who_required_what_and_what_the_lock_has(envsolve: Envsolve, tr
         ([], ["app", "tool; sys_platform == 'win32'"], "tool==2.0"),
     ],
 )
-def test_it_means_what_it_means_to_uv(
-    requires: list[str], asked: list[str], override: str, envsolve: Envsolve, trainers: IndexServer, tmp_path: Path
+def test_it_matches_the_override_of_uv(
+    requires: list[str], requested: list[str], override: str, envsolve: Envsolve, trainers: IndexServer, tmp_path: Path
 ) -> None:
     trainers.add("app", [wheel("app", "1.0", requires, extras=["more"])])
     overrides = tmp_path / "overrides.txt"
     overrides.write_text(f"{override}\n")
-    expected = pins_of(compile_with_uv(trainers.index_url, asked, "--override", str(overrides)))
+    expected = pins_of(compile_with_uv(trainers.index_url, requested, "--override", str(overrides)))
     assert expected is not None
-    assert pins(envsolve, trainers, *asked, "--override", override, *CPU) == expected
+    assert pins(envsolve, trainers, *requested, "--override", override, *CPU) == expected
 
 
-def test_extras_that_a_package_asks_for_stay(envsolve: Envsolve, trainers: IndexServer) -> None:
+def test_extras_that_a_package_requires_stay(envsolve: Envsolve, trainers: IndexServer) -> None:
     trainers.add("app", [wheel("app", "1.0", ["kit[more]==1.0"])])
     found = pins(envsolve, trainers, "app", "--override", "kit==2.0", *CPU)
     assert (found["kit"], found["numpy"]) == ("2.0", "1.26.4")
 
 
-def test_what_is_left_out_is_reported_at_what_requires_it(envsolve: Envsolve, trainers: IndexServer) -> None:
+def test_a_dropped_requirement_is_reported_with_its_package(envsolve: Envsolve, trainers: IndexServer) -> None:
     trainers.add("app", [wheel("app", "1.0", ["kit==1.0"])])
     result = lock(envsolve, trainers, "app", "--override", "kit; sys_platform == 'never'", *CPU)
     assert pins_in(result.out) == {"app": "1.0"}
@@ -109,7 +109,7 @@ def test_what_is_left_out_is_reported_at_what_requires_it(envsolve: Envsolve, tr
     assert "    # because: app 1.0 requires kit==1.0, replaced by an override\n" in result.out
 
 
-def test_one_that_replaces_nothing_is_reported(envsolve: Envsolve, trainers: IndexServer) -> None:
+def test_an_override_that_replaces_nothing_is_reported(envsolve: Envsolve, trainers: IndexServer) -> None:
     result = lock(envsolve, trainers, "kit", "--override", "kti==2.0", "--override", "kit==1.0", *CPU)
     assert pins_in(result.out) == {"kit": "1.0"}
     assert "note: --override kti==2.0 has no effect: nothing requires kti\n" in result.err

@@ -1,4 +1,4 @@
-"""Progress is for whoever watches: on a terminal one line that goes away, elsewhere nothing."""
+"""Progress is shown on a terminal, in one line that is cleared at the end, and nowhere else."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ pty = pytest.importorskip("pty", reason="there are no pseudo-terminals here")
 
 
 def on_terminal(folder: Path, *words: str) -> tuple[int, str]:
-    """The exit code of a command whose messages go to a terminal, and what is said there."""
+    """The exit code of a command whose messages go to a terminal, and the text of that terminal."""
     program = "import sys; from envsolve.cli import main; main(sys.argv[1:])"
     ours, theirs = pty.openpty()
     environment = {**os.environ, "PIP_CONFIG_FILE": os.devnull, "NO_COLOR": "1"}
@@ -50,11 +50,11 @@ def index() -> Iterator[IndexServer]:
         yield server
 
 
-def said(folder: Path, *words: str) -> str:
-    """What a lock says on a terminal."""
+def terminal_text(folder: Path, *words: str) -> str:
+    """The messages of a lock on a terminal."""
     with index() as server:
-        asked = ("alpha", "--format", "requirements", "--index-url", server.index_url, "--python", "3.12.4")
-        code, text = on_terminal(folder, *asked, "--no-cache", *words)
+        arguments = ("alpha", "--format", "requirements", "--index-url", server.index_url, "--python", "3.12.4")
+        code, text = on_terminal(folder, *arguments, "--no-cache", *words)
     assert code == 0
     return text
 
@@ -67,7 +67,7 @@ def said(folder: Path, *words: str) -> str:
         (("-f", "pytorch==99", "--gpu", "8.6", "--offline"), 1, "resolving: releases of pytorch that the matrix lacks"),
     ],
 )
-def test_what_takes_long_says_what_it_does(words: tuple[str, ...], code: int, doing: str, tmp_path: Path) -> None:
+def test_long_operations_report_progress(words: tuple[str, ...], code: int, doing: str, tmp_path: Path) -> None:
     (tmp_path / "in.txt").write_text("alpha==1.0\nbeta==1.0\n")
     with index() as server:
         more = ("--index-url", server.index_url) if words[0] == "export" else ()
@@ -76,16 +76,16 @@ def test_what_takes_long_says_what_it_does(words: tuple[str, ...], code: int, do
         assert doing not in on_terminal(tmp_path, *words, *more, "-q")[1]
 
 
-def test_a_terminal_sees_what_is_resolved_and_then_nothing_of_it(tmp_path: Path) -> None:
-    text = said(tmp_path)
+def test_progress_on_a_terminal_is_cleared_at_the_end(tmp_path: Path) -> None:
+    text = terminal_text(tmp_path)
     assert "resolving: 1 package, alpha" in text
     assert "resolving: 2 packages, beta" in text
     assert text.rpartition("resolving:")[2].rpartition("\r")[0].endswith(" ")
 
 
 @pytest.mark.parametrize("words", [["--no-progress"], ["-q"]])
-def test_who_does_not_want_it_sees_none(words: list[str], tmp_path: Path) -> None:
-    assert "resolving" not in said(tmp_path, *words)
+def test_no_progress_if_unwanted(words: list[str], tmp_path: Path) -> None:
+    assert "resolving" not in terminal_text(tmp_path, *words)
 
 
 def test_a_step_that_takes_long_counts_its_seconds(

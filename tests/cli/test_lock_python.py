@@ -1,4 +1,4 @@
-"""Markers that ask for a framework on some Pythons alone: which Python a lock is for, and what is left out of it."""
+"""Markers that require a framework only on some Pythons: which Python a lock is for, and what is left out of it."""
 
 from __future__ import annotations
 
@@ -32,8 +32,8 @@ def lock(envsolve: Envsolve, world: IndexServer, *arguments: str) -> Result:
     return envsolve(*arguments, *pythons, *TARGET, "--index-url", world.index_url)
 
 
-class Asked(NamedTuple):
-    """What is asked for, the Python and the frameworks of the lock, and what a note says is left out."""
+class Case(NamedTuple):
+    """The request, the Python and the frameworks of the lock, and what a note says is left out."""
 
     arguments: tuple[str, ...]
     python: str
@@ -41,50 +41,48 @@ class Asked(NamedTuple):
     left_out: str = ""
 
 
-ASKED = {
-    "no marker": Asked(("jax",), NEWEST, {"jax"}),
-    "older Pythons alone": Asked(("jax; python_version<'3.14'",), "3.13.0", {"jax"}),
-    "one Python alone": Asked(("jax; python_version=='3.12'",), "3.12.0", {"jax"}),
-    "all but one": Asked(("jax; python_version!='3.15'",), "3.14.0", {"jax"}),
-    "a full version": Asked(("jax; python_full_version<'3.14.0'",), "3.13.0", {"jax"}),
-    "Pythons that are asked for as well": Asked(
-        ("jax; python_version<'3.14'", "--python", ">=3.12"), "3.13.0", {"jax"}
-    ),
-    "another Python is named": Asked(
+CASES = {
+    "no marker": Case(("jax",), NEWEST, {"jax"}),
+    "older Pythons alone": Case(("jax; python_version<'3.14'",), "3.13.0", {"jax"}),
+    "one Python alone": Case(("jax; python_version=='3.12'",), "3.12.0", {"jax"}),
+    "all but one": Case(("jax; python_version!='3.15'",), "3.14.0", {"jax"}),
+    "a full version": Case(("jax; python_full_version<'3.14.0'",), "3.13.0", {"jax"}),
+    "Pythons that are asked for as well": Case(("jax; python_version<'3.14'", "--python", ">=3.12"), "3.13.0", {"jax"}),
+    "another Python is named": Case(
         ("jax; python_version<'3.14'", "--python", "3.14"),
         "3.14.0",
         set(),
         'note: jax is left out: its marker is python_version < "3.14", and the lock is for Python 3.14\n',
     ),
-    "no Python that is asked for": Asked(
+    "no Python that is asked for": Case(
         ("jax; python_version<'3.14'", "--python", ">=3.14,<3.15"), "3.14.0", set(), "note: jax is left out: "
     ),
-    "a Python that two frameworks have": Asked(
+    "a Python that two frameworks have": Case(
         ("jax; python_version<'3.14'", "tensorflow; python_version>='3.11'"), "3.13.0", {"jax", "tensorflow"}
     ),
-    "no Python that two frameworks have": Asked(
+    "no Python that two frameworks have": Case(
         ("tensorflow; python_version<'3.11'", "jax; python_version>='3.12'"),
         NEWEST,
         {"jax"},
         'note: tensorflow is left out: its marker is python_version < "3.11"',
     ),
-    "whatever the Python, and older ones": Asked(("jax", "jax>=0.10; python_version<'3.14'"), NEWEST, {"jax"}),
-    "the framework itself is asked for": Asked(("-f", "jax", "jax; python_version<'3.14'"), NEWEST, {"jax"}),
-    "another system": Asked(("jax; sys_platform=='darwin'", "--python", "3.13"), "3.13.0", set()),
+    "whatever the Python, and older ones": Case(("jax", "jax>=0.10; python_version<'3.14'"), NEWEST, {"jax"}),
+    "the framework itself is asked for": Case(("-f", "jax", "jax; python_version<'3.14'"), NEWEST, {"jax"}),
+    "another system": Case(("jax; sys_platform=='darwin'", "--python", "3.13"), "3.13.0", set()),
 }
 
 
-@pytest.mark.parametrize("name", ASKED)
+@pytest.mark.parametrize("name", CASES)
 def test_the_python_is_one_for_which_the_frameworks_are_requested(
     name: str, envsolve: Envsolve, world: IndexServer
 ) -> None:
-    asked = ASKED[name]
-    result = lock(envsolve, world, *asked.arguments)
+    case = CASES[name]
+    result = lock(envsolve, world, *case.arguments)
     assert result.code == 0, result.err
-    assert f'\n# python = "{asked.python}"\n' in result.out
-    assert pins_in(result.out).keys() & {"jax", "tensorflow"} == asked.frameworks
-    if asked.left_out:
-        assert asked.left_out in result.err
+    assert f'\n# python = "{case.python}"\n' in result.out
+    assert pins_in(result.out).keys() & {"jax", "tensorflow"} == case.frameworks
+    if case.left_out:
+        assert case.left_out in result.err
     else:
         assert "is left out" not in result.err
 
@@ -96,9 +94,9 @@ def test_a_framework_that_is_left_out_still_comes_as_a_dependency(envsolve: Envs
     assert "is left out" not in result.err
 
 
-def test_a_lock_asks_for_each_requirement_once(envsolve: Envsolve, world: IndexServer) -> None:
-    Path("asked.in").write_text("jax>=0.6\n" * 20_000, encoding="utf-8")
+def test_a_lock_lists_each_requirement_once(envsolve: Envsolve, world: IndexServer) -> None:
+    Path("requirements.in").write_text("jax>=0.6\n" * 20_000, encoding="utf-8")
     Path("more.in").write_text("jax>=0.6\n", encoding="utf-8")
-    result = lock(envsolve, world, "-r", "asked.in", "-r", "more.in")
+    result = lock(envsolve, world, "-r", "requirements.in", "-r", "more.in")
     assert '\n# request = ["jax>=0.6"]\n' in result.out
-    assert result.out.count("    #   -r asked.in\n") == result.out.count("    #   -r more.in\n") == 1
+    assert result.out.count("    #   -r requirements.in\n") == result.out.count("    #   -r more.in\n") == 1

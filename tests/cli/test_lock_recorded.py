@@ -1,4 +1,4 @@
-"""Locks from the recorded index, judged by uv: beside what they say of the GPU they hold what uv takes."""
+"""Locks from the recorded index, checked with uv: apart from GPU facts they have what uv chooses."""
 
 from __future__ import annotations
 
@@ -72,11 +72,11 @@ _BOUNDS: tuple[tuple[str, Callable[[re.Match[str]], str]], ...] = (
     (r"\S+ \S+ breaks without numpy(\S+)", lambda it: it[1]),
     (r"the matrix knows the GPUs of cuDNN up to (\d+)\.(\d+)", lambda it: f"<{it[1]}.{int(it[2]) + 1}"),
 )
-"""What the sentences of a lock say, as uv can be told."""
+"""The sentences of a lock, as options for uv."""
 
 
 def constraints_of(lock: str) -> Iterator[str]:
-    """What a lock says that the GPU and the driver decided: its frameworks, and the bounds with their reasons."""
+    """The parts of a lock that the GPU and the driver decided: its frameworks, and the bounds with their reasons."""
     pins = pins_in(lock)
     for package in re.findall(r'package = "([^"]+)"', lock):
         yield f"{package}=={pins[package]}"
@@ -103,14 +103,14 @@ def test_a_lock_holds_what_uv_takes_within_what_the_lock_says(
 
 
 @pytest.mark.parametrize("case", [it for it in CASES if it.name in {"W1", "W2", "W3"}], ids=str)
-def test_an_index_that_reports_next_to_nothing_gives_the_same_lock(
+def test_an_index_with_minimal_metadata_gives_the_same_lock(
     case: Case, envsolve: Envsolve, index: IndexServer, poor_index: IndexServer
 ) -> None:
     assert pins_in(locked(envsolve, poor_index, case)) == pins_in(locked(envsolve, index, case))
 
 
 def refused(name: str, envsolve: Envsolve, index: IndexServer) -> str:
-    """The refusal of a workload."""
+    """The error for a workload."""
     arguments = ("--gpu", "8.6", "--driver", "580.65.06", *TARGET, "--index-url", index.index_url)
     result = envsolve(*RESOLUTIONS[name], *arguments)
     assert (result.code, result.out) == (1, "")
@@ -120,11 +120,11 @@ def refused(name: str, envsolve: Envsolve, index: IndexServer) -> str:
 
 def test_frameworks_of_two_toolkits_are_refused_for_their_pages_at_most(envsolve: Envsolve, index: IndexServer) -> None:
     assert refused("W7", envsolve, index).startswith("error: frameworks-disagree\n")
-    assert {asked.path for asked in index.requests} <= {"/simple/tensorflow/", "/simple/torch/"}
+    assert {request.path for request in index.requests} <= {"/simple/tensorflow/", "/simple/torch/"}
 
 
 def test_a_wheel_without_cuda_is_refused_for_what_its_extra_pins(envsolve: Envsolve, index: IndexServer) -> None:
-    """TensorFlow 2.15.0 goes with every toolkit of CUDA 12; its extra ``and-cuda`` does not."""
+    """TensorFlow 2.15.0 works with every toolkit of CUDA 12; its extra ``and-cuda`` does not."""
     text = refused("W7b", envsolve, index)
     assert text.startswith("error: packages-conflict\n")
     assert "\ncause: tensorflow 2.15.0 requires nvidia-cublas-cu12==12.2.5.6\n" in text
@@ -161,9 +161,7 @@ def test_a_driver_of_an_older_toolkit_gets_the_libraries_of_its_major(envsolve: 
     assert (found["jax"], found["nvidia-cublas-cu12"]) == ("0.10.2", "12.9.3.13")
 
 
-def test_where_an_index_lacks_a_package_for_one_cuda_the_one_before_is_tried(
-    envsolve: Envsolve, index: IndexServer
-) -> None:
+def test_the_previous_cuda_is_tried_if_an_index_lacks_a_package(envsolve: Envsolve, index: IndexServer) -> None:
     result = envsolve("-f", "jax", "--gpu", "8.6", "--driver", "580.65.06", *TARGET, "--index-url", index.index_url)
     assert result.code == 0, result.err
     assert "jax-cuda12-plugin==0.10.2" in result.out

@@ -1,4 +1,4 @@
-"""``envsolve lock --check`` and ``lock`` decide from the lock, as ``status`` does: no index and no channel is asked."""
+"""``envsolve lock --check`` and ``lock`` decide from the lock, like ``status``: no index or channel is queried."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ PLATFORMS = 'platforms = ["linux-64"]'
 
 
 class Edit(NamedTuple):
-    """A change of the project, and the reasons it gives."""
+    """A change of the project, and the resulting reasons."""
 
     old: str
     new: str
@@ -96,14 +96,14 @@ UNSATISFIED = {
 
 @pytest.fixture
 def locked(project: Project) -> Project:
-    """A project that was locked, and files of requirements beside it."""
+    """A locked project with requirements files."""
     (project.directory / "bounds.txt").write_text("numpy<3\n")
     assert project("lock").code == 0
     return project
 
 
-def told(project: Project, *words: str) -> list[str]:
-    """What a command says of the files of the project, without their names."""
+def outcome(project: Project, *words: str) -> list[str]:
+    """The messages of a command about the files of the project, without their names."""
     named = "note: requirements.txt, locks/pylock.toml: "
     return [line.removeprefix(named) for line in project(*words).err.splitlines() if line.startswith(named)]
 
@@ -113,30 +113,30 @@ def packages(project: Project) -> list[str]:
 
 
 @pytest.mark.parametrize("case", SATISFIED)
-def test_what_the_lock_satisfies_is_recorded_without_the_network(case: str, locked: Project) -> None:
+def test_changes_that_the_lock_satisfies_are_recorded_without_the_network(case: str, locked: Project) -> None:
     old, new, reasons = SATISFIED[case]
     before = packages(locked)
     locked.say(old, new)
     assert [tuple(it["reasons"]) for it in locked.data("status")["files"]] == [reasons] * 2
     assert locked("lock", "--check", *OFF).code == 1
-    assert told(locked, "lock", "--check", *OFF) == ["out of date, same packages", *reasons]
-    assert told(locked, "lock", *OFF) == ["written, same packages", *reasons]
+    assert outcome(locked, "lock", "--check", *OFF) == ["out of date, same packages", *reasons]
+    assert outcome(locked, "lock", *OFF) == ["written, same packages", *reasons]
     assert packages(locked) == before
     after = locked.read()
-    assert told(locked, "lock", "--check", *OFF) == ["up to date"]
+    assert outcome(locked, "lock", "--check", *OFF) == ["up to date"]
     assert {it["status"] for it in locked.data("status")["files"]} == {"fits"}
     assert locked("lock", "-P", "six").code == 0
     assert locked.read() == after, "with the network it is the same"
 
 
 @pytest.mark.parametrize("case", UNSATISFIED)
-def test_what_it_does_not_satisfy_is_reported_without_the_network(case: str, locked: Project) -> None:
+def test_changes_that_the_lock_does_not_satisfy_are_reported_without_the_network(case: str, locked: Project) -> None:
     old, new, reasons = UNSATISFIED[case]
     before = locked.read()
     locked.say(old, new)
     assert [tuple(it["reasons"]) for it in locked.data("status")["files"]] == [reasons] * 2
     assert locked("lock", "--check", *OFF).code == 1
-    assert told(locked, "lock", "--check", *OFF) == ["out of date", *reasons]
+    assert outcome(locked, "lock", "--check", *OFF) == ["out of date", *reasons]
     assert locked("lock", *OFF).code != 0
     assert locked.read() == before
 
@@ -167,17 +167,17 @@ def test_an_override_that_changed_or_is_gone_is_reported(locked: Project) -> Non
     locked.say(PLATFORMS, f'{PLATFORMS}\noverrides = ["numpy<2"]')
     assert locked("lock").code == 0
     locked.say("numpy<2", "numpy<=1.26.4")
-    assert told(locked, "lock", "--check", *OFF) == [
+    assert outcome(locked, "lock", "--check", *OFF) == [
         "out of date, same packages",
         "override numpy<=1.26.4 instead of numpy<2",
     ]
     locked.say("numpy<=1.26.4", "numpy>=2")
-    assert told(locked, "lock", "--check", *OFF) == [
+    assert outcome(locked, "lock", "--check", *OFF) == [
         "out of date",
         "override numpy>=2 instead of numpy<2, but the lock file has numpy 1.26.4",
     ]
     locked.say('\noverrides = ["numpy>=2"]', "")
-    assert told(locked, "lock", "--check", *OFF) == ["out of date", "override numpy<2 was removed"]
+    assert outcome(locked, "lock", "--check", *OFF) == ["out of date", "override numpy<2 was removed"]
     assert locked("lock", *OFF).code != 0, "what it replaced is not known"
 
 
@@ -214,14 +214,14 @@ def test_a_file_that_is_missing_is_reported_without_the_network(locked: Project)
     assert (done.code, "requirements.txt: missing\n" in done.err) == (1, True)
 
 
-def test_who_asks_is_recorded_beside_the_package(locked: Project) -> None:
+def test_the_requester_is_recorded_with_the_package(locked: Project) -> None:
     locked.say(NUMPY, 'dependencies = ["numpy", "typing-extensions"]')
     assert locked("lock", *OFF).code == 0
     assert "typing-extensions==4.16.0" in locked.read()
     assert "    # via\n    #   pyproject.toml\n    #   torch\n" in locked.read()
 
 
-def test_json_says_where_changes_were_not_worked_out(locked: Project) -> None:
+def test_json_marks_changes_that_were_not_computed(locked: Project) -> None:
     locked.say(NUMPY, 'dependencies = ["numpy", "six"]')
     (first, _) = locked.data("lock", "--check", *OFF)["files"]
     assert (first["status"], first["changes"]) == ("stale", None)

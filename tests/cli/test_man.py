@@ -1,4 +1,4 @@
-"""The manual pages: as the commands have them, complete, and sound roff."""
+"""The manual pages: up to date with the commands, complete, and valid roff."""
 
 from __future__ import annotations
 
@@ -23,18 +23,18 @@ PLAIN = [str(GROFF), "-man", "-Tutf8", "-P-cbou"]
 """Without colour, and without what a printer once made bold and underlined letters from."""
 
 
-def test_the_pages_are_as_the_commands_have_them() -> None:
+def test_man_pages_are_up_to_date() -> None:
     assert stale(DIRECTORY, TODAY) == {}, "run scripts/man"
 
 
-def test_each_command_has_a_page_that_the_first_one_names() -> None:
+def test_each_command_has_a_page_and_the_first_page_lists_them() -> None:
     names = cli.list_commands(click.Context(cli))
     assert set(PAGES) == {"envsolve.1", *(f"envsolve-{name}.1" for name in names)}
     assert all(rf"\fBenvsolve\-{name}\fR(1)" in PAGES["envsolve.1"] for name in names)
 
 
 @pytest.mark.parametrize("name", cli.list_commands(click.Context(cli)))
-def test_a_page_reports_every_option_and_its_variable(name: str) -> None:
+def test_a_page_lists_every_option_and_its_variable(name: str) -> None:
     command = cli.get_command(click.Context(cli), name)
     assert command is not None
     text = PAGES[f"envsolve-{name}.1"].replace(r"\-", "-")
@@ -44,7 +44,7 @@ def test_a_page_reports_every_option_and_its_variable(name: str) -> None:
         assert option.envvar is None or rf"\fB{option.envvar}\fR" in text
 
 
-def test_a_page_keeps_its_day_until_it_says_something_else(tmp_path: Path) -> None:
+def test_the_date_of_a_page_changes_only_with_its_content(tmp_path: Path) -> None:
     for name, text in PAGES.items():
         (tmp_path / name).write_text(text, "utf-8")
     assert stale(tmp_path, "2027-01-01") == {}
@@ -55,7 +55,7 @@ def test_a_page_keeps_its_day_until_it_says_something_else(tmp_path: Path) -> No
     assert found == {changed.name: PAGES[changed.name].replace(TODAY, "2027-01-01"), "envsolve-gone.1": None}
 
 
-def test_they_go_into_the_wheel_and_into_what_it_is_built_from() -> None:
+def test_man_pages_are_in_the_wheel_and_the_source_archive() -> None:
     targets = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["tool"]["hatch"]["build"]["targets"]
     (place,) = [source for source, target in targets["wheel"]["shared-data"].items() if target == "share/man/man1"]
     assert ROOT / place == DIRECTORY
@@ -64,7 +64,7 @@ def test_they_go_into_the_wheel_and_into_what_it_is_built_from() -> None:
 
 @pytest.mark.skipif(GROFF is None, reason="needs groff")
 @pytest.mark.parametrize("name", PAGES)
-def test_groff_warns_of_nothing(name: str) -> None:
+def test_groff_has_no_warnings(name: str) -> None:
     command = [*PLAIN, "-ww"]
     done = subprocess.run(command, input=PAGES[name], capture_output=True, text=True, check=True, timeout=60)
     assert done.stderr == ""
@@ -73,7 +73,7 @@ def test_groff_warns_of_nothing(name: str) -> None:
 
 @pytest.mark.skipif(MANDOC is None, reason="needs mandoc")
 @pytest.mark.parametrize("name", PAGES)
-def test_mandoc_warns_of_nothing(name: str) -> None:
+def test_mandoc_has_no_warnings(name: str) -> None:
     done = subprocess.run(
         [str(MANDOC), "-Tlint"], input=PAGES[name], capture_output=True, text=True, check=False, timeout=60
     )
@@ -84,7 +84,7 @@ def test_mandoc_warns_of_nothing(name: str) -> None:
 @pytest.mark.parametrize(
     "text", [".TH is no request", "'tis", r"C:\new\fB", "~/.bashrc ^ `", '"quoted" -- --option', "naïve ✅"]
 )
-def test_what_roff_takes_for_its_own_is_shown_as_it_is(text: str) -> None:
+def test_special_characters_of_roff_are_escaped(text: str) -> None:
     page = f'.TH X 1 "{TODAY}"\n.SH NAME\n{paragraph(text)}'
     done = subprocess.run(PLAIN, input=page, capture_output=True, text=True, encoding="utf-8", check=True, timeout=60)
     assert text in done.stdout

@@ -1,4 +1,4 @@
-"""Looking into the matrix: what is listed, what is shown beside a row, and which data are in use."""
+"""Queries of the matrix: what is listed, what is shown next to a row, and which data is used."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def own(tmp_path: Path) -> Path:
 
 
 def listed(envsolve: Envsolve, *arguments: str) -> list[dict[str, Any]]:
-    """The builds that a list names."""
+    """The builds in the output of a list."""
     result = envsolve("matrix", "list", *arguments, "--json")
     assert result.code == 0, result.err
     rows: list[dict[str, Any]] = json.loads(result.out)["releases"]
@@ -76,13 +76,13 @@ def before(major: int, row: dict[str, Any]) -> bool:
         (["--driver", "535.183.01", "--platform", "linux-64"], lambda row: before(13, row)),
     ],
 )
-def test_a_filter_keeps_what_it_names(arguments: list[str], holds: Any, envsolve: Envsolve) -> None:
+def test_a_filter_selects_matching_builds(arguments: list[str], holds: Any, envsolve: Envsolve) -> None:
     rows = listed(envsolve, *arguments)
     assert rows
     assert all(holds(row) for row in rows)
 
 
-def test_a_list_is_a_page_too_with_the_evidence_of_each_build(envsolve: Envsolve) -> None:
+def test_a_list_is_also_a_page_with_the_evidence_of_each_build(envsolve: Envsolve) -> None:
     arguments = ("matrix", "list", "-f", "pytorch==2.14.1", "--cuda", "12.6")
     page, lines = envsolve(*arguments, "--output-format", "html").out, envsolve(*arguments).out.splitlines()[1:]
     rows = page[page.index("<tbody>") :].split("<tr>")[1:]
@@ -92,14 +92,14 @@ def test_a_list_is_a_page_too_with_the_evidence_of_each_build(envsolve: Envsolve
     assert '<th scope="row">pytorch</th><td>2.14.1</td>' in rows[0]
 
 
-def test_the_overview_is_a_page_too(envsolve: Envsolve) -> None:
+def test_the_overview_is_also_a_page(envsolve: Envsolve) -> None:
     page = envsolve("matrix", "list", "--output-format", "html").out
     listed = json.loads(envsolve("matrix", "list", "--output-format", "json").out)["frameworks"]
     assert page.count('<th scope="row">') == len(listed)
     assert all(f'<th scope="row">{it["framework"]}</th>' in page for it in listed)
 
 
-def test_all_builds_are_listed_newest_first_by_framework(envsolve: Envsolve) -> None:
+def test_all_builds_are_listed_by_framework_with_the_newest_first(envsolve: Envsolve) -> None:
     rows = listed(envsolve, *(word for name in sorted(FRAMEWORKS) for word in ("-f", name)))
     overview = json.loads(envsolve("matrix", "list", "--json").out)["frameworks"]
     assert len(rows) == sum(row["builds"] for row in overview)
@@ -107,19 +107,19 @@ def test_all_builds_are_listed_newest_first_by_framework(envsolve: Envsolve) -> 
     assert rows[0]["version"] == overview[0]["newest"]
 
 
-def test_a_driver_runs_machine_code_from_the_floor_on_and_ptx_in_full_support_only(
+def test_a_driver_runs_machine_code_from_the_floor_and_ptx_only_with_full_support(
     envsolve: Envsolve, own: Path
 ) -> None:
-    asked = ("-f", "thing==2.0", "--gpu", "A100", "--matrix", str(own), "--driver")
-    (row,) = listed(envsolve, *asked, "525.60.13")
+    arguments = ("-f", "thing==2.0", "--gpu", "A100", "--matrix", str(own), "--driver")
+    (row,) = listed(envsolve, *arguments, "525.60.13")
     assert row["runs_as"] == {"8.0": "sm_80"}
     tiny_matrix(own, "thing", 'sass = ["8.0", "9.0", "12.0f"]\nptx = ["12.0"]', 'sass = ["9.0"]\nptx = ["7.5"]')
-    assert envsolve("matrix", "list", *asked, "525.60.13").code == 1
-    (row,) = listed(envsolve, *asked, "575.51.03")
+    assert envsolve("matrix", "list", *arguments, "525.60.13").code == 1
+    (row,) = listed(envsolve, *arguments, "575.51.03")
     assert row["runs_as"] == {"8.0": "compute_75"}
 
 
-def test_no_line_of_a_list_stands_there_twice(envsolve: Envsolve) -> None:
+def test_a_list_has_no_duplicate_lines(envsolve: Envsolve) -> None:
     lines = envsolve("matrix", "list", "-f", "tensorflow", "--gpu", "RTX 3090").out.splitlines()
     assert len(lines) == len(set(lines)) > 10
 
@@ -133,7 +133,7 @@ def test_no_line_of_a_list_stands_there_twice(envsolve: Envsolve) -> None:
         ["--cuda", "12.7"],
     ],
 )
-def test_where_nothing_fits_it_is_an_honest_no(arguments: list[str], envsolve: Envsolve) -> None:
+def test_no_match_is_a_clear_refusal(arguments: list[str], envsolve: Envsolve) -> None:
     result = envsolve("matrix", "list", *arguments)
     assert (result.code, result.out) == (1, "")
     assert result.err.startswith("error: no-such-build\n")
@@ -157,15 +157,13 @@ def test_where_nothing_fits_it_is_an_honest_no(arguments: list[str], envsolve: E
         (["show", "cuda[x]==12"], "invalid-framework"),
     ],
 )
-def test_what_cannot_be_understood_is_a_usage_error(arguments: list[str], code: str, envsolve: Envsolve) -> None:
+def test_invalid_arguments_are_a_usage_error(arguments: list[str], code: str, envsolve: Envsolve) -> None:
     result = envsolve("matrix", *arguments)
     assert (result.code, result.out) == (2, "")
     assert result.err.startswith(f"error: {code}\n")
 
 
-def test_variables_that_ask_for_an_environment_do_not_narrow_what_is_known(
-    envsolve: Envsolve, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_variables_for_requests_do_not_filter_the_list(envsolve: Envsolve, monkeypatch: pytest.MonkeyPatch) -> None:
     whole = envsolve("matrix", "list").out
     monkeypatch.setenv("ENVSOLVE_GPU", "RTX 3090")
     monkeypatch.setenv("ENVSOLVE_CUDA", "12.*")
@@ -174,7 +172,7 @@ def test_variables_that_ask_for_an_environment_do_not_narrow_what_is_known(
     assert any(row["cuda"] >= "13" for row in listed(envsolve, "--gpu", "8.6"))
 
 
-def test_the_machine_itself_is_a_filter_too(envsolve: Envsolve, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_machine_can_be_a_filter(envsolve: Envsolve, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CONDA_OVERRIDE_CUDA", "12.4")
     monkeypatch.setenv("CONDA_OVERRIDE_CUDA_ARCH", "8.6")
     rows = listed(envsolve, "--gpu", "auto", "-f", "pytorch")
@@ -182,7 +180,7 @@ def test_the_machine_itself_is_a_filter_too(envsolve: Envsolve, monkeypatch: pyt
     assert len({row["platform"] for row in rows}) == 1
 
 
-def test_show_keeps_the_contract_and_reports_the_rest(envsolve: Envsolve, own: Path) -> None:
+def test_show_prints_the_contract_and_the_rest(envsolve: Envsolve, own: Path) -> None:
     answer = json.loads(envsolve("matrix", "show", "thg", "--json", "--matrix", str(own)).out)
     newest, other, cpu = answer["releases"]
     assert tuple(newest)[: len(CONTRACT)] == CONTRACT
@@ -197,20 +195,20 @@ def test_show_keeps_the_contract_and_reports_the_rest(envsolve: Envsolve, own: P
     assert answer["matrix_date"] == "2026-11-20"
 
 
-def test_show_takes_the_filters_of_list(envsolve: Envsolve) -> None:
+def test_show_accepts_the_filters_of_list(envsolve: Envsolve) -> None:
     rows = json.loads(envsolve("matrix", "show", "torch==2.14.1", "--gpu", "6.1", "--json").out)["releases"]
     assert rows
     assert {row["build"] for row in rows} == {"cu126"}
 
 
-def test_the_page_for_people_is_the_recorded_one(envsolve: Envsolve, own: Path) -> None:
+def test_the_text_page_equals_the_recorded_one(envsolve: Envsolve, own: Path) -> None:
     text = envsolve("matrix", "show", "thing", "--matrix", str(own)).out
     if os.environ.get("ENVSOLVE_UPDATE_SNAPSHOTS"):
         SNAPSHOT.write_text(text, encoding="utf-8")
     assert text == SNAPSHOT.read_text(encoding="utf-8")
 
 
-def test_each_piece_of_evidence_is_printed_once(envsolve: Envsolve) -> None:
+def test_each_evidence_is_printed_once(envsolve: Envsolve) -> None:
     text = envsolve("matrix", "show", "pytorch==2.14.*").out
     evidence = text.partition("\nEvidence\n")[2].splitlines()
     references = [line.partition(": ")[2] for line in evidence]
@@ -219,7 +217,7 @@ def test_each_piece_of_evidence_is_printed_once(envsolve: Envsolve) -> None:
 
 
 @pytest.mark.parametrize(
-    ("asked", "versions"),
+    ("requested", "versions"),
     [
         ("cuda==12.6", ["12.6"]),
         ("CUDA ==12.6.3", ["12.6"]),
@@ -227,15 +225,15 @@ def test_each_piece_of_evidence_is_printed_once(envsolve: Envsolve) -> None:
         ("cuda>=12.9,<13.1", ["13.0", "12.9"]),
     ],
 )
-def test_toolkits_are_shown_with_their_drivers(asked: str, versions: list[str], envsolve: Envsolve) -> None:
-    rows = json.loads(envsolve("matrix", "show", asked, "--json").out)["toolkits"]
+def test_toolkits_are_shown_with_their_drivers(requested: str, versions: list[str], envsolve: Envsolve) -> None:
+    rows = json.loads(envsolve("matrix", "show", requested, "--json").out)["toolkits"]
     assert [row["version"] for row in rows] == versions
     assert all(set(row["minimum_driver"]) == {"linux", "windows"} and row["evidence"] for row in rows)
-    assert "Linux driver" in envsolve("matrix", "show", asked).out
+    assert "Linux driver" in envsolve("matrix", "show", requested).out
 
 
 @pytest.mark.parametrize("table", ["cuda", "cudnn"])
-def test_a_number_alone_names_every_version_that_begins_with_it(table: str, envsolve: Envsolve) -> None:
+def test_a_bare_number_means_every_version_that_starts_with_it(table: str, envsolve: Envsolve) -> None:
     major = {"cuda": "12", "cudnn": "9"}[table]
     whole = envsolve("matrix", "show", f"{table}=={major}").out
     assert len(whole.splitlines()) > 5
@@ -243,23 +241,25 @@ def test_a_number_alone_names_every_version_that_begins_with_it(table: str, envs
 
 
 @pytest.mark.parametrize(
-    ("asked", "majors"), [("cudnn==9.10.2", [12, 11]), ("cudnn==9.10.2.21", [12, 11]), ("cudnn==9.12.*", [13, 12])]
+    ("requested", "majors"), [("cudnn==9.10.2", [12, 11]), ("cudnn==9.10.2.21", [12, 11]), ("cudnn==9.12.*", [13, 12])]
 )
-def test_cudnn_releases_are_shown_with_the_gpus_they_serve(asked: str, majors: list[int], envsolve: Envsolve) -> None:
-    rows = json.loads(envsolve("matrix", "show", asked, "--json").out)["cudnn"]
+def test_cudnn_releases_are_shown_with_the_gpus_they_support(
+    requested: str, majors: list[int], envsolve: Envsolve
+) -> None:
+    rows = json.loads(envsolve("matrix", "show", requested, "--json").out)["cudnn"]
     assert sorted((row["cuda_major"] for row in rows), reverse=True) == majors
     assert all(row["compute_capabilities"] and row["evidence"] for row in rows)
-    assert "machine code" in envsolve("matrix", "show", asked).out
+    assert "machine code" in envsolve("matrix", "show", requested).out
 
 
-@pytest.mark.parametrize("asked", ["cuda==12.7", "cudnn==1.0", "tensorflow==1.12"])
-def test_a_version_that_is_not_there_is_an_honest_no(asked: str, envsolve: Envsolve) -> None:
-    result = envsolve("matrix", "show", asked)
+@pytest.mark.parametrize("requested", ["cuda==12.7", "cudnn==1.0", "tensorflow==1.12"])
+def test_a_missing_version_is_a_clear_refusal(requested: str, envsolve: Envsolve) -> None:
+    result = envsolve("matrix", "show", requested)
     assert (result.code, result.out) == (1, "")
     assert result.err.startswith("error: no-such-release\n")
 
 
-def test_a_sound_matrix_passes_its_check(envsolve: Envsolve, own: Path) -> None:
+def test_a_valid_matrix_passes_its_check(envsolve: Envsolve, own: Path) -> None:
     result = envsolve("matrix", "check", "--matrix", str(own))
     assert (result.code, result.err) == (0, "")
     assert result.out.startswith("the compatibility matrix of 2026-11-20 satisfies all ")
@@ -269,7 +269,7 @@ def test_a_sound_matrix_passes_its_check(envsolve: Envsolve, own: Path) -> None:
     assert all(set(law) == {"law", "says", "violations"} and law["violations"] == [] for law in answer["laws"])
 
 
-def test_a_broken_law_is_an_honest_no_with_every_row(envsolve: Envsolve, own: Path) -> None:
+def test_a_broken_law_is_reported_with_every_row(envsolve: Envsolve, own: Path) -> None:
     tiny_matrix(own, "thing", '["3.9", "3.10"]', '["3.10", "3.9"]')
     result = envsolve("matrix", "check", "--matrix", str(own))
     assert result.code == 1
@@ -284,14 +284,14 @@ def test_a_broken_law_is_an_honest_no_with_every_row(envsolve: Envsolve, own: Pa
     assert [law["law"] for law in answer["laws"] if law["violations"]] == ["pythons-are-listed-once-and-in-order"]
 
 
-def test_a_matrix_that_cannot_be_read_is_a_usage_error_of_check(envsolve: Envsolve, own: Path) -> None:
+def test_an_unreadable_matrix_is_a_usage_error_of_check(envsolve: Envsolve, own: Path) -> None:
     tiny_matrix(own, "thing", 'pythons = ["3.9", "3.10"]', "pythons = [")
     result = envsolve("matrix", "check", "--matrix", str(own))
     assert (result.code, result.out) == (2, "")
     assert "cause: thing.toml: " in result.err
 
 
-def test_mistakes_are_data_too(envsolve: Envsolve, own: Path) -> None:
+def test_mistakes_are_also_in_json(envsolve: Envsolve, own: Path) -> None:
     tiny_matrix(own, "thing", 'version = "2.0"', 'version = "two"')
     (own / "pci_ids.toml").write_text("schema_version = 1\n[device]\nx = 1\n", encoding="utf-8")
     result = envsolve("matrix", "check", "--json", "--matrix", str(own))
@@ -309,7 +309,9 @@ def test_mistakes_are_data_too(envsolve: Envsolve, own: Path) -> None:
 
 
 @pytest.mark.parametrize("command", [("check",), ("list",), ("show", "thing")])
-def test_the_way_out_of_a_broken_matrix_is_to_mend_it(command: tuple[str, ...], envsolve: Envsolve, own: Path) -> None:
+def test_a_broken_matrix_is_reported_with_how_to_fix_it(
+    command: tuple[str, ...], envsolve: Envsolve, own: Path
+) -> None:
     tiny_matrix(own, "thing", 'version = "2.0"', 'version = "two"')
     result = envsolve("matrix", *command, "--matrix", str(own))
     assert result.code == 2
@@ -328,9 +330,7 @@ def test_the_way_out_of_a_broken_matrix_is_to_mend_it(command: tuple[str, ...], 
         (("-f", "jax", "--gpu", "8.6"), "hint: write to a file with -o"),
     ],
 )
-def test_an_answer_that_cannot_be_printed_goes_where_the_command_can_send_it(
-    command: tuple[str, ...], hint: str
-) -> None:
+def test_an_unprintable_answer_suggests_an_output_that_works(command: tuple[str, ...], hint: str) -> None:
     with Path("/dev/full").open("w") as full:
         done = subprocess.run(
             [sys.executable, "-m", "envsolve", *command], stdout=full, stderr=subprocess.PIPE, text=True, check=False
@@ -340,14 +340,12 @@ def test_an_answer_that_cannot_be_printed_goes_where_the_command_can_send_it(
     assert hint in done.stderr
 
 
-def test_a_listing_for_a_machine_without_a_gpu_says_that_it_is_one(
-    envsolve: Envsolve, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_listing_for_a_machine_without_a_gpu_says_so(envsolve: Envsolve, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CONDA_OVERRIDE_CUDA", "")
-    said = envsolve("matrix", "list", "--gpu", "auto", "-f", "jax", "--platform", "linux-64")
-    assert said.code == 0
-    assert "no CUDA: these are the CPU builds\n" in said.err
-    assert "environment" not in said.err
+    result = envsolve("matrix", "list", "--gpu", "auto", "-f", "jax", "--platform", "linux-64")
+    assert result.code == 0
+    assert "no CUDA: these are the CPU builds\n" in result.err
+    assert "environment" not in result.err
     assert "this is a CPU environment" in envsolve("-f", "jax", "--platform", "linux-64").err
 
 
@@ -362,7 +360,7 @@ COMMANDS = [
 
 
 @pytest.mark.parametrize("command", COMMANDS, ids=" ".join)
-def test_every_command_reads_the_matrix_it_is_given(
+def test_every_command_reads_the_given_matrix(
     command: tuple[str, ...], envsolve: Envsolve, own: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     by_option = envsolve(*command, "--matrix", str(own))
@@ -372,7 +370,7 @@ def test_every_command_reads_the_matrix_it_is_given(
 
 
 @pytest.mark.parametrize("command", COMMANDS, ids=" ".join)
-def test_a_matrix_for_a_newer_envsolve_is_refused_as_such(
+def test_a_matrix_for_a_newer_envsolve_is_refused_with_that_reason(
     command: tuple[str, ...], envsolve: Envsolve, own: Path
 ) -> None:
     for file in own.glob("*.toml"):
@@ -395,7 +393,7 @@ def test_a_directory_without_a_matrix_is_refused(command: tuple[str, ...], envso
 
 @pytest.mark.parametrize("command", [("list", "--gpu", "A100"), ("show", "thing"), ("show", "cuda"), ("check",)])
 @pytest.mark.parametrize("line", ['updated = "2026-11-20"\n', "schema_version = 1\n"])
-def test_a_file_without_its_date_or_form_is_one_clear_error(
+def test_a_file_without_its_date_or_format_is_one_clear_error(
     command: tuple[str, ...], line: str, envsolve: Envsolve, own: Path
 ) -> None:
     tiny_matrix(own, "cuda", line, "")
@@ -406,7 +404,7 @@ def test_a_file_without_its_date_or_form_is_one_clear_error(
 
 
 @pytest.mark.parametrize("file", ["cuda", "cudnn", "gpus", "libraries", "pci_ids"])
-def test_a_file_that_is_missing_is_named(file: str, envsolve: Envsolve, own: Path) -> None:
+def test_a_missing_file_is_named(file: str, envsolve: Envsolve, own: Path) -> None:
     (own / f"{file}.toml").unlink()
     result = envsolve("matrix", "check", "--matrix", str(own))
     assert (result.code, result.out) == (2, "")
@@ -422,7 +420,7 @@ def test_an_environment_from_another_matrix_says_so_without_its_path(envsolve: E
     assert "with rows that are not shipped" not in envsolve("-f", "jax", "--gpu", "none").out
 
 
-def test_colour_in_tables_follows_the_option(envsolve: Envsolve, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_colour_in_tables_respects_the_option(envsolve: Envsolve, monkeypatch: pytest.MonkeyPatch) -> None:
     assert "\x1b[" not in envsolve("matrix", "list").out
     assert "\x1b[1m" in envsolve("matrix", "list", "--color", "always").out
     monkeypatch.setenv("FORCE_COLOR", "1")
@@ -435,7 +433,7 @@ def test_colour_in_tables_follows_the_option(envsolve: Envsolve, monkeypatch: py
 @pytest.mark.parametrize(
     ("width", "below"), [(64, ("in every row", "a wider terminal also shows")), (80, ("in every row",)), (160, ())]
 )
-def test_a_terminal_gets_a_drawn_table_as_wide_as_itself(width: int, below: tuple[str, ...]) -> None:
+def test_a_table_on_a_terminal_has_its_width(width: int, below: tuple[str, ...]) -> None:
     text = on_a_terminal(width, "matrix", "list", "-f", "pytorch==2.14.1", "--gpu", "8.6")
     lines = text.splitlines()
     assert "\x1b[1m" in text
@@ -447,7 +445,7 @@ def test_a_terminal_gets_a_drawn_table_as_wide_as_itself(width: int, below: tupl
 
 @pytest.mark.skipif(os.name == "nt", reason="needs a pseudo-terminal")
 @pytest.mark.parametrize(("width", "drawn"), [(10, False), (20, False), (30, True)])
-def test_a_terminal_too_narrow_for_a_table_gets_each_row_as_a_list(width: int, drawn: bool) -> None:
+def test_a_terminal_too_narrow_for_a_table_gets_a_list_for_each_row(width: int, drawn: bool) -> None:
     text = on_a_terminal(width, "matrix", "list")
     assert ("─" in text) is drawn
     assert bool(re.search(r"^framework +onnxruntime\r$", text, re.MULTILINE)) is not drawn
@@ -461,7 +459,7 @@ def test_a_terminal_without_unicode_gets_plain_columns() -> None:
 
 
 def on_a_terminal(width: int, *arguments: str, encoding: str = "utf-8") -> str:
-    """What envsolve prints on a terminal of ``width`` columns."""
+    """The output of envsolve on a terminal of ``width`` columns."""
     import fcntl
     import pty
     import struct
@@ -469,12 +467,12 @@ def on_a_terminal(width: int, *arguments: str, encoding: str = "utf-8") -> str:
 
     ours, theirs = pty.openpty()
     fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 40, width, 0, 0))
-    kept = {key: value for key, value in os.environ.items() if key not in ("COLUMNS", "NO_COLOR", "FORCE_COLOR")}
-    environ = kept | {"TERM": "xterm", "PYTHONIOENCODING": encoding}
+    inherited = {key: value for key, value in os.environ.items() if key not in ("COLUMNS", "NO_COLOR", "FORCE_COLOR")}
+    environ = inherited | {"TERM": "xterm", "PYTHONIOENCODING": encoding}
     command = [sys.executable, "-m", "envsolve", *arguments]
     done = subprocess.Popen(command, stdin=theirs, stdout=theirs, stderr=theirs, env=environ)
     os.close(theirs)
-    said = b""
+    output = b""
     while True:
         try:
             piece = os.read(ours, 65536)
@@ -482,18 +480,18 @@ def on_a_terminal(width: int, *arguments: str, encoding: str = "utf-8") -> str:
             break
         if not piece:
             break
-        said += piece
+        output += piece
     os.close(ours)
     assert done.wait(timeout=60) == 0
-    return said.decode()
+    return output.decode()
 
 
 @pytest.mark.parametrize(
     "command",
     [("list",), ("list", "--gpu", "8.6"), ("show", "jax==0.7.0"), ("show", "cuda==12.6"), ("show", "cudnn==9")],
 )
-def test_a_table_says_of_which_day_it_is_beside_it(command: tuple[str, ...], envsolve: Envsolve) -> None:
-    said = envsolve("matrix", *command)
-    assert re.fullmatch(r"note: from the compatibility matrix of \d{4}-\d\d-\d\d\n", said.err.splitlines(True)[-1])
-    assert "compatibility matrix of" not in said.out
+def test_a_table_has_a_note_with_the_date_of_the_matrix(command: tuple[str, ...], envsolve: Envsolve) -> None:
+    result = envsolve("matrix", *command)
+    assert re.fullmatch(r"note: from the compatibility matrix of \d{4}-\d\d-\d\d\n", result.err.splitlines(True)[-1])
+    assert "compatibility matrix of" not in result.out
     assert envsolve("matrix", *command, "-q").err == ""

@@ -1,4 +1,4 @@
-"""New releases without a new envsolve: read into this user's data, or, where one is requested, inferred."""
+"""New releases without a new envsolve: read into this user's data, or, if one is requested, inferred."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def listed(built: BuiltFile, day: str | None = "2026-11-25T10:00:00Z") -> IndexF
 
 
 def new_torch(version: str = "2.16.0", cuda: str = "13.0", **more: object) -> IndexFile:
-    """A wheel of PyTorch whose libraries are no small files."""
+    """A wheel of PyTorch with large libraries."""
     library = torch_library(SM, before=1_200_000)
     return listed(torch_wheel(version, cuda=cuda, requires=CUDA_13, library=library, **more))  # type: ignore[arg-type]
 
@@ -71,7 +71,7 @@ def update(envsolve: Envsolve, world: IndexServer, *arguments: str) -> Result:
     return envsolve("matrix", "update", *arguments, *on(world))
 
 
-def test_a_release_is_read_and_counts_from_then_on(envsolve: Envsolve, world: IndexServer, data: Path) -> None:
+def test_a_release_is_read_and_then_available(envsolve: Envsolve, world: IndexServer, data: Path) -> None:
     result = update(envsolve, world, "torch")
     assert result.code == 0, result.err
     assert result.out == (
@@ -92,14 +92,14 @@ def test_a_release_is_read_and_counts_from_then_on(envsolve: Envsolve, world: In
     assert (again.code, again.out) == (0, "no new releases\n")
 
 
-def test_a_lock_that_rests_on_what_was_read_here_says_so(envsolve: Envsolve, world: IndexServer, data: Path) -> None:
+def test_a_lock_based_on_local_rows_says_so(envsolve: Envsolve, world: IndexServer, data: Path) -> None:
     assert update(envsolve, world, "torch").code == 0
-    asked = ("--python", "3.12", *on(world), *GPU)
-    lock = envsolve("torch==2.16", "--format", "requirements", *asked)
+    options = ("--python", "3.12", *on(world), *GPU)
+    lock = envsolve("torch==2.16", "--format", "requirements", *options)
     assert lock.code == 0, lock.err
     assert pins_in(lock.out)["torch"] == "2.16.0"
     assert lock.out.splitlines()[0].endswith(" with rows that are not shipped:")
-    pylock = envsolve("torch==2.16", "--format", "pylock", *asked)
+    pylock = envsolve("torch==2.16", "--format", "pylock", *options)
     assert "own_matrix = true" in pylock.out
     assert 'evidence = { read_here = ["torch"] }' in pylock.out
     older = envsolve("torch==2.15.0", "--format", "requirements", *on(world), *GPU, "--python", "3.11")
@@ -109,9 +109,7 @@ def test_a_lock_that_rests_on_what_was_read_here_says_so(envsolve: Envsolve, wor
     assert answer["own_matrix"] is True
 
 
-def test_the_list_says_what_is_shipped_and_what_was_read_here(
-    envsolve: Envsolve, world: IndexServer, data: Path
-) -> None:
+def test_the_list_distinguishes_shipped_and_local_rows(envsolve: Envsolve, world: IndexServer, data: Path) -> None:
     before = envsolve("matrix", "list")
     assert "Read on this machine" not in before.out
     assert update(envsolve, world, "torch").code == 0
@@ -126,7 +124,7 @@ def test_the_list_says_what_is_shipped_and_what_was_read_here(
     assert row["evidence"][0]["sha256"]
 
 
-def test_an_update_and_the_list_are_data_too(envsolve: Envsolve, world: IndexServer, data: Path) -> None:
+def test_update_and_list_are_also_available_in_json(envsolve: Envsolve, world: IndexServer, data: Path) -> None:
     checked = json.loads(update(envsolve, world, "torch", "--check", "--json").out)
     found = json.loads(update(envsolve, world, "torch", "--json").out)
     assert (checked["directory"], found["directory"]) == (None, str(data))
@@ -137,7 +135,7 @@ def test_an_update_and_the_list_are_data_too(envsolve: Envsolve, world: IndexSer
     assert (here["release"], here["build"]) == ("pytorch 2.16.0", "pypi, cu130, linux-64")
 
 
-def test_a_check_says_what_is_missing_and_writes_nothing(envsolve: Envsolve, world: IndexServer, data: Path) -> None:
+def test_a_check_reports_what_is_missing_and_writes_nothing(envsolve: Envsolve, world: IndexServer, data: Path) -> None:
     result = update(envsolve, world, "torch", "--check")
     assert result.code == 1
     assert "  + 2.16.0 pypi linux-64 cu130 torch\n" in result.out
@@ -146,7 +144,7 @@ def test_a_check_says_what_is_missing_and_writes_nothing(envsolve: Envsolve, wor
     assert update(envsolve, world, "torch", "--check").code == 0
 
 
-def test_clear_undoes_it(envsolve: Envsolve, world: IndexServer, data: Path) -> None:
+def test_clear_removes_the_local_rows(envsolve: Envsolve, world: IndexServer, data: Path) -> None:
     assert update(envsolve, world, "torch").code == 0
     assert envsolve("matrix", "update", "--clear").out == f"removed {data}\n"
     assert not data.exists()
@@ -154,14 +152,14 @@ def test_clear_undoes_it(envsolve: Envsolve, world: IndexServer, data: Path) -> 
     assert envsolve("-f", "torch==2.16", *GPU, "--offline").code == 1
 
 
-def test_builds_of_pytorchs_own_index_are_read_too(envsolve: Envsolve, world: IndexServer, data: Path) -> None:
+def test_builds_of_pytorchs_own_index_are_also_read(envsolve: Envsolve, world: IndexServer, data: Path) -> None:
     cu130 = world.index("/whl/cu130/", "pytorch")
     cu130.add("torch", [new_torch("2.16.0+cu130")])
     result = update(envsolve, world, "torch")
     assert "  + 2.16.0 pytorch linux-64 cu130 torch\n" in result.out
 
 
-def test_jax_is_read_in_all_its_parts(envsolve: Envsolve, world: IndexServer, data: Path) -> None:
+def test_jax_is_read_with_all_its_parts(envsolve: Envsolve, world: IndexServer, data: Path) -> None:
     for built in jax_wheels("0.99.0"):
         world.add(built.name.partition("-")[0].replace("_", "-"), [listed(built)])
     result = update(envsolve, world, "jax")
@@ -191,7 +189,7 @@ def test_packages_with_kernels_are_read_by_name(envsolve: Envsolve, world: Index
     assert lock.out.splitlines()[0].endswith(" with rows that are not shipped:")
 
 
-def test_a_package_that_no_index_has_is_an_honest_no(envsolve: Envsolve, world: IndexServer, data: Path) -> None:
+def test_a_package_that_no_index_has_is_a_clear_refusal(envsolve: Envsolve, world: IndexServer, data: Path) -> None:
     result = update(envsolve, world, "no-such-thing")
     assert (result.code, result.out) == (1, "")
     assert result.err.startswith("error: no-such-package\n  the index has no wheel of no-such-thing for linux-64\n")
@@ -205,7 +203,7 @@ def test_an_index_without_the_framework_is_a_note(envsolve: Envsolve, data: Path
     assert result.err == "note: the index has no wheels of torch\n"
 
 
-def test_a_damaged_wheel_is_named_and_the_others_are_kept(envsolve: Envsolve, world: IndexServer, data: Path) -> None:
+def test_a_damaged_wheel_is_named_and_the_others_are_added(envsolve: Envsolve, world: IndexServer, data: Path) -> None:
     world.add("torch", [new_torch("2.16.1")._replace(content=b"no archive")])
     result = update(envsolve, world, "torch")
     assert result.code == 3
@@ -215,7 +213,7 @@ def test_a_damaged_wheel_is_named_and_the_others_are_kept(envsolve: Envsolve, wo
     assert (data / "pytorch.toml").is_file()
 
 
-def test_a_release_for_an_unknown_cuda_is_left_out_with_the_law_that_it_breaks(
+def test_a_release_for_an_unknown_cuda_is_left_out_with_the_broken_law(
     envsolve: Envsolve, world: IndexServer, data: Path
 ) -> None:
     world.add("torch", [new_torch("2.17.0", "13.9")])
@@ -249,7 +247,7 @@ def test_without_a_network_nothing_is_written(envsolve: Envsolve, world: IndexSe
         ('evidence = ["torch', 'evidence = ["tarch', "which is not in [evidence]"),
     ],
 )
-def test_rows_that_cannot_be_used_are_ignored_with_one_note(
+def test_unusable_rows_are_ignored_with_one_note(
     before: str, after: str, why: str, envsolve: Envsolve, world: IndexServer, data: Path
 ) -> None:
     assert update(envsolve, world, "torch").code == 0
@@ -282,7 +280,7 @@ def test_a_shipped_row_for_the_same_build_wins(envsolve: Envsolve, world: IndexS
     assert "read_here" not in row
 
 
-def test_updates_at_once_lose_no_rows(world: IndexServer, data: Path) -> None:
+def test_concurrent_updates_lose_no_rows(world: IndexServer, data: Path) -> None:
     with IndexServer(recorded=False) as other:
         other.add("torch", [new_torch("2.16.1")])
         environment = {**os.environ, "NO_PROXY": "127.0.0.1"}
@@ -300,7 +298,7 @@ def test_updates_at_once_lose_no_rows(world: IndexServer, data: Path) -> None:
     assert read == {"2.16.0", "2.16.1"}
 
 
-def test_rows_that_another_update_wrote_meanwhile_stay(world: IndexServer, data: Path) -> None:
+def test_rows_written_by_another_update_are_preserved(world: IndexServer, data: Path) -> None:
     world.add("warp-lang", [kernels("99.0", 80)])
     request = UpdateRequest(("torch", "warp-lang"), world.index_url, pytorch_index_url=f"{world.url}/whl")
     request = request._replace(network=Network(no_cache=True))
@@ -317,7 +315,7 @@ def test_rows_that_another_update_wrote_meanwhile_stay(world: IndexServer, data:
     assert {str(it.versions) for it in Matrix().build_facts("warp-lang") if it.read_here} == {"==99.0", "==99.1"}
 
 
-def test_an_update_that_cannot_write_as_another_does_says_so(
+def test_an_update_that_cannot_lock_the_file_says_so(
     envsolve: Envsolve, world: IndexServer, data: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("envsolve.app.matrix.overlay_files._SECONDS", 0.1)
@@ -329,7 +327,7 @@ def test_an_update_that_cannot_write_as_another_does_says_so(
     assert world.count("/simple/torch/") == 0
 
 
-def test_an_interrupted_update_ends_at_once_and_leaves_nothing_behind(world: IndexServer, data: Path) -> None:
+def test_an_interrupted_update_stops_at_once_and_leaves_nothing_behind(world: IndexServer, data: Path) -> None:
     world.fault("/files/torch/torch-2.16.0*", times=1, stall=60, cut=True)
     command = [sys.executable, "-m", "envsolve", "matrix", "update", "torch", *on(world)]
     with subprocess.Popen(command, env={**os.environ, "NO_PROXY": "127.0.0.1"}, stderr=subprocess.PIPE) as running:
@@ -337,12 +335,12 @@ def test_an_interrupted_update_ends_at_once_and_leaves_nothing_behind(world: Ind
             assert running.poll() is None
             time.sleep(0.05)
         running.send_signal(signal.SIGINT)
-        _, said = running.communicate(timeout=20)
-    assert (running.returncode, said.decode().strip()) == (130, "interrupted")
+        _, output = running.communicate(timeout=20)
+    assert (running.returncode, output.decode().strip()) == (130, "interrupted")
     assert list(data.parent.iterdir()) == []
 
 
-def test_a_requested_release_that_is_not_known_is_inferred_and_said_so(
+def test_an_unknown_requested_release_is_inferred_with_a_note(
     envsolve: Envsolve, world: IndexServer, data: Path
 ) -> None:
     result = envsolve("-f", "torch==2.16", *GPU, *on(world))
@@ -367,7 +365,7 @@ def test_only_small_files_are_read_for_it(envsolve: Envsolve, world: IndexServer
     assert 0 < small <= 4
 
 
-def test_a_release_that_no_index_has_either_stays_a_no(envsolve: Envsolve, world: IndexServer, data: Path) -> None:
+def test_a_release_that_no_index_has_is_refused(envsolve: Envsolve, world: IndexServer, data: Path) -> None:
     result = envsolve("-f", "torch==2.99", *GPU, *on(world), "--source", "pypi")
     assert result.code == 1
     assert result.err.startswith("error: no-such-release\n")
@@ -377,7 +375,7 @@ def test_a_release_that_no_index_has_either_stays_a_no(envsolve: Envsolve, world
     assert "cause: whether an index has pytorch==2.99 is not known: " in offline.err
 
 
-def test_a_release_without_a_lane_is_a_no_that_says_how_to_read_it(
+def test_a_release_that_cannot_be_inferred_suggests_matrix_update(
     envsolve: Envsolve, world: IndexServer, data: Path
 ) -> None:
     world.add("torch", [new_torch("2.17.0", "11.8")])
@@ -387,7 +385,7 @@ def test_a_release_without_a_lane_is_a_no_that_says_how_to_read_it(
     assert result.err.endswith("  envsolve matrix update pytorch\n")
 
 
-def test_a_matrix_that_is_named_stays_as_it_is(
+def test_an_explicit_matrix_is_never_extended(
     envsolve: Envsolve, world: IndexServer, data: Path, matrix: Matrix
 ) -> None:
     assert update(envsolve, world, "torch").code == 0
@@ -398,7 +396,7 @@ def test_a_matrix_that_is_named_stays_as_it_is(
 
 
 @pytest.mark.parametrize("place", ["parent", "directory"])
-def test_a_place_that_cannot_be_written_is_named_before_anything_is_fetched(
+def test_an_unwritable_directory_is_reported_before_any_download(
     place: str, envsolve: Envsolve, world: IndexServer, data: Path
 ) -> None:
     file = data.parent if place == "parent" else data
@@ -453,7 +451,7 @@ outputs = ["requirements.txt"]
     assert "torch was read on that machine when it was locked" in envsolve("status", "requirements.txt", *GPU).out
 
 
-def test_without_rows_of_its_own_a_command_looks_once_and_loads_nothing(data: Path) -> None:
+def test_without_local_rows_a_command_looks_once_and_imports_nothing(data: Path) -> None:
     script = (
         "import sys\nfrom envsolve.cli import main\ntry: main(sys.argv[1:])\nexcept SystemExit: print(*sys.modules)"
     )

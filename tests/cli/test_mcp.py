@@ -1,4 +1,4 @@
-"""The tools of ``envsolve mcp``, called as an agent calls them: with the client of the protocol's own project."""
+"""The tools of ``envsolve mcp``, called as an agent calls them: with the official client of the protocol."""
 
 from __future__ import annotations
 
@@ -22,19 +22,19 @@ TARGET = {"gpus": ["RTX 3090"], "driver": "535.129.03", "platforms": ["linux-64"
 
 
 def tools() -> list[Tool]:
-    async def asked() -> list[Tool]:
+    async def query() -> list[Tool]:
         async with Client(stdio_client(_command())) as client:
             return (await client.list_tools()).tools
 
-    return anyio.run(asked)
+    return anyio.run(query)
 
 
 def called(tool: str, arguments: Mapping[str, object]) -> CallToolResult:
-    async def asked() -> CallToolResult:
+    async def query() -> CallToolResult:
         async with Client(stdio_client(_command())) as client:
             return await client.call_tool(tool, dict(arguments))
 
-    return anyio.run(asked)
+    return anyio.run(query)
 
 
 def data_of(result: CallToolResult) -> Any:
@@ -52,7 +52,7 @@ def _command() -> StdioServerParameters:
     return StdioServerParameters(command=sys.executable, args=["-m", "envsolve", "mcp"], env=dict(os.environ))
 
 
-def test_every_tool_changes_nothing_and_says_what_its_arguments_are() -> None:
+def test_every_tool_is_read_only_and_describes_its_arguments() -> None:
     found = {it.name: it for it in tools()}
     assert list(found) == ["detect", "solve", "lock", "status", "explain", "doctor"]
     for tool in found.values():
@@ -63,20 +63,20 @@ def test_every_tool_changes_nothing_and_says_what_its_arguments_are() -> None:
         assert all("description" in it for name, it in properties.items() if name != "format")
 
 
-def test_solve_says_what_the_command_says(envsolve: Envsolve) -> None:
+def test_solve_returns_the_json_of_the_command(envsolve: Envsolve) -> None:
     command = ("solve", "-f", "pytorch", "--gpu", "RTX 3090", "--driver", "535.129.03", "--platform", "linux-64")
-    said = data_of(called("solve", {"frameworks": ["pytorch"], **TARGET}))
-    assert said == json.loads(envsolve(*command, "--json").out)
+    data = data_of(called("solve", {"frameworks": ["pytorch"], **TARGET}))
+    assert data == json.loads(envsolve(*command, "--json").out)
 
 
-def test_what_cannot_be_is_an_error_with_its_reason() -> None:
+def test_an_impossible_request_is_an_error_with_its_reason() -> None:
     refused = called("solve", {"frameworks": ["tensorflow>=2.21"], "gpus": ["K80"], "driver": "470.57.02"})
     assert refused.is_error
     assert "error: gpu-not-supported\n" in text_of(refused)
     assert "hint: " in text_of(refused)
 
 
-def test_an_argument_that_a_tool_does_not_have_is_refused() -> None:
+def test_an_unknown_argument_is_refused() -> None:
     refused = called("solve", {"frameworks": ["pytorch"], "gpu": ["8.6"]})
     assert refused.is_error
     assert "solve has no argument 'gpu'; its arguments: frameworks, gpus, driver, " in text_of(refused)
@@ -99,7 +99,7 @@ def test_lock_returns_the_text_and_writes_nothing(
     assert [it for it in sorted(tmp_path.rglob("*")) if it not in before and "cache" not in str(it)] == []
 
 
-def test_a_requirement_is_no_option(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_requirement_is_not_parsed_as_an_option(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     refused = called("lock", {"frameworks": ["pytorch"], "requirements": ["--output=made"], **TARGET})
     assert refused.is_error
@@ -108,29 +108,27 @@ def test_a_requirement_is_no_option(tmp_path: Path, monkeypatch: pytest.MonkeyPa
 
 def test_status_reads_the_files_of_a_directory(tmp_path: Path) -> None:
     (tmp_path / "requirements.txt").write_text("torch==1.0.0\n")
-    said = data_of(called("status", {"files": ["requirements.txt"], "directory": str(tmp_path), "gpus": ["8.6"]}))
-    assert [it["path"] for it in said["files"]] == ["requirements.txt"]
+    data = data_of(called("status", {"files": ["requirements.txt"], "directory": str(tmp_path), "gpus": ["8.6"]}))
+    assert [it["path"] for it in data["files"]] == ["requirements.txt"]
     refused = called("status", {"directory": str(tmp_path / "nowhere")})
     assert refused.is_error
     assert "nowhere" in text_of(refused)
 
 
-def test_explain_takes_a_text_as_it_is() -> None:
+def test_explain_accepts_a_text() -> None:
     text = "RuntimeError: CUDA error: no kernel image is available for execution on the device\n"
-    said = data_of(called("explain", {"text": text, "gpus": ["RTX 5090"]}))
-    assert said["findings"]
+    data = data_of(called("explain", {"text": text, "gpus": ["RTX 5090"]}))
+    assert data["findings"]
     assert data_of(called("explain", {"text": "all is well"}))["findings"] == []
 
 
 @pytest.mark.parametrize("tool", ["detect", "doctor"])
-def test_the_machine(tool: str) -> None:
+def test_detect_describes_the_machine(tool: str) -> None:
     assert data_of(called(tool, {}))["schema_version"] == 1
 
 
 @pytest.mark.parametrize("module", ["mcp", "mcp.server.mcpserver"])
-def test_without_the_extra_it_is_reported_how_to_get_it(
-    envsolve: Envsolve, monkeypatch: pytest.MonkeyPatch, module: str
-) -> None:
+def test_without_the_extra_the_error_names_it(envsolve: Envsolve, monkeypatch: pytest.MonkeyPatch, module: str) -> None:
     monkeypatch.delitem(sys.modules, "envsolve.cli.mcp_server", raising=False)
     for name in [it for it in sys.modules if it == module or it.startswith(f"{module}.")]:
         monkeypatch.delitem(sys.modules, name)

@@ -137,7 +137,7 @@ _SARIF = {
 
 
 def _sarif(text: str) -> list[dict[str, Any]]:
-    """The results of a log that is as the schema has it; each names a rule of the run."""
+    """The results of a log that matches the schema; each names a rule of the run."""
     log = json.loads(text)
     jsonschema.validate(log, _SARIF)
     (run,) = log["runs"]
@@ -160,7 +160,7 @@ def test_annotations_are_escaped_as_the_runner_reads_them() -> None:
     )
 
 
-def test_no_text_can_form_an_annotation_of_its_own() -> None:
+def test_no_text_can_create_an_annotation() -> None:
     item = Item(Level.ERROR, "a,b::c\n::error", "x\r\n::set-output name=a::b", file="a,b:c.txt", line=1)
     (line,) = rendered(Outcome("c", (Case("a", (item,)),)), "github").splitlines()
     assert line == (
@@ -168,7 +168,7 @@ def test_no_text_can_form_an_annotation_of_its_own() -> None:
     )
 
 
-def test_sarif_has_what_its_schema_requires() -> None:
+def test_sarif_matches_its_schema() -> None:
     first, second, third = _sarif(rendered(_OUTCOME, "sarif"))
     assert [it["level"] for it in (first, second, third)] == ["error", "warning", "note"]
     assert first["locations"][0]["physicalLocation"] == {
@@ -179,7 +179,7 @@ def test_sarif_has_what_its_schema_requires() -> None:
     assert "region" not in third["locations"][0]["physicalLocation"]
 
 
-def test_markdown_shows_texts_as_they_are() -> None:
+def test_markdown_shows_texts_literally() -> None:
     assert rendered(_OUTCOME, "markdown") == (
         "### envsolve status: 1 of 4 failed\n"
         "\n"
@@ -205,7 +205,7 @@ def test_markdown_shows_texts_as_they_are() -> None:
     )
 
 
-def test_junit_has_a_case_for_everything_that_was_checked() -> None:
+def test_junit_has_a_case_for_every_check() -> None:
     suite = _suite(rendered(_OUTCOME, "junit"))
     counted = {key: suite.get(key) for key in ("tests", "failures", "errors", "skipped", "time")}
     assert counted == {"tests": "4", "failures": "1", "errors": "0", "skipped": "1", "time": "1.500"}
@@ -219,7 +219,7 @@ def test_junit_has_a_case_for_everything_that_was_checked() -> None:
     assert list(quiet) == []
 
 
-def test_html_is_one_page_with_every_check_that_loads_nothing() -> None:
+def test_html_is_one_page_with_every_check_and_loads_nothing() -> None:
     text = rendered(_OUTCOME, "html")
 
     assert text.startswith("<!doctype html>")
@@ -259,7 +259,7 @@ def test_every_command_has_every_format(
     assert done["text"].out not in {it.out for name, it in done.items() if name != "text"}
 
 
-def test_a_lock_is_annotated_where_its_framework_stands(envsolve: Envsolve) -> None:
+def test_a_lock_is_annotated_at_its_framework(envsolve: Envsolve) -> None:
     done = envsolve("status", _LOCK, *_OLD_DRIVER, "--output-format", "github")
     line = next(n for n, it in enumerate(Path(_LOCK).read_text().splitlines(), 1) if it == 'name = "torch"')
     assert done.out.startswith(f"::error file={Path(_LOCK).as_posix()},line={line},title=envsolve status%3A does-not-r")
@@ -276,7 +276,7 @@ def test_a_lock_is_annotated_where_its_framework_stands(envsolve: Envsolve) -> N
         ("ENVSOLVE_JSON", "1", (), True),
     ],
 )
-def test_what_is_typed_wins_over_a_variable(
+def test_an_option_overrides_a_variable(
     variable: str,
     value: str,
     options: tuple[str, ...],
@@ -289,7 +289,7 @@ def test_what_is_typed_wins_over_a_variable(
     assert done.out.startswith("{" if is_json else "::error ")
 
 
-def test_an_error_is_data_too_where_json_is_named_as_a_format(envsolve: Envsolve) -> None:
+def test_an_error_is_json_if_the_format_is_json(envsolve: Envsolve) -> None:
     done = envsolve("diff", "no-file", "--output-format=json")
     assert json.loads(done.out)["error"]["code"] == "no-such-version"
     assert envsolve("diff", "no-file", "--output-format", "sarif").out == ""

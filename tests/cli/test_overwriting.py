@@ -27,7 +27,7 @@ def assert_refused(done: Result, path: Path, text: str) -> None:
 
 
 @pytest.mark.parametrize("name", MINE)
-def test_solve_refuses_before_it_looks_for_an_answer(name: str, locking: Locking, tmp_path: Path) -> None:
+def test_solve_refuses_before_it_searches(name: str, locking: Locking, tmp_path: Path) -> None:
     path = tmp_path / name
     path.write_text(MINE[name], encoding="utf-8")
     done = locking.envsolve(*STACK, "--index-url", locking.url, "--cache-dir", "cache", "-o", name)
@@ -37,7 +37,7 @@ def test_solve_refuses_before_it_looks_for_an_answer(name: str, locking: Locking
 
 
 @pytest.mark.parametrize("name", ["environment.yml", "pixi.toml", "answer.json"])
-def test_an_answer_replaces_what_an_answer_was(name: str, envsolve: Envsolve, tmp_path: Path) -> None:
+def test_an_answer_replaces_an_earlier_answer(name: str, envsolve: Envsolve, tmp_path: Path) -> None:
     path = tmp_path / name
     assert envsolve(*STACK, "--gpu", "7.5", "-o", str(path)).code == 0
     before = path.read_text(encoding="utf-8")
@@ -55,20 +55,20 @@ def test_force_replaces_anything(name: str, envsolve: Envsolve, tmp_path: Path) 
     assert "--force" not in path.read_text(encoding="utf-8")
 
 
-def test_the_policy_that_keeps_an_answer_keeps_nothing_of_what_is_none(envsolve: Envsolve, tmp_path: Path) -> None:
+def test_the_locked_policy_ignores_a_file_that_is_no_answer(envsolve: Envsolve, tmp_path: Path) -> None:
     path = tmp_path / "answer.json"
     path.write_text(MINE["answer.json"])
     assert envsolve(*STACK, "--prefer", "locked", "--force", "-o", str(path)).code == 0
 
 
-def test_questions_are_not_about_what_is_written(envsolve: Envsolve, tmp_path: Path) -> None:
+def test_questions_do_not_check_the_output_file(envsolve: Envsolve, tmp_path: Path) -> None:
     path = tmp_path / "environment.yml"
     path.write_text(MINE["environment.yml"])
     done = envsolve(*STACK, "--why", "cuda", "-o", str(path))
     assert (done.code, path.read_text()) == (0, MINE["environment.yml"])
 
 
-def test_of_a_file_for_each_platform_those_that_are_written_count(envsolve: Envsolve, tmp_path: Path) -> None:
+def test_with_one_file_per_platform_all_of_them_are_checked(envsolve: Envsolve, tmp_path: Path) -> None:
     both = ("--platform", "linux-64", "--platform", "win-64")
     output = ("-o", str(tmp_path / "{platform}.yml"))
     mine = tmp_path / "win-64.yml"
@@ -82,14 +82,14 @@ def test_of_a_file_for_each_platform_those_that_are_written_count(envsolve: Envs
     assert_refused(on_hosts, tmp_path / "linux-aarch64.yml", MINE["environment.yml"])
 
 
-def test_the_pins_of_what_is_replaced_by_force_are_kept(locking: Locking) -> None:
+def test_the_pins_of_a_file_replaced_by_force_are_preserved(locking: Locking) -> None:
     locking.output.write_text("alpha==1.0\npandas\n")
     assert_refused(locking("-o", str(locking.output)), locking.output, "alpha==1.0\npandas\n")
     assert locking("--force", "-o", str(locking.output)).code == 0
     assert pins_in(locking.output.read_text()) == {"alpha": "1.0", "beta": "2.0"}
 
 
-def test_a_conda_lock_replaces_what_cannot_be_read_by_force_alone(
+def test_a_conda_lock_only_replaces_an_unreadable_file_with_force(
     envsolve: Envsolve, mirrored: Path, tmp_path: Path
 ) -> None:
     path = tmp_path / "conda-lock.yml"
@@ -101,14 +101,14 @@ def test_a_conda_lock_replaces_what_cannot_be_read_by_force_alone(
     assert path.read_text().startswith("# Made by envsolve ")
 
 
-def test_a_file_of_another_kind_stays_whatever_it_says(envsolve: Envsolve, tmp_path: Path) -> None:
+def test_a_file_of_another_kind_is_not_overwritten_whatever_it_contains(envsolve: Envsolve, tmp_path: Path) -> None:
     for name in ("notes.md", "train.py"):
         path = tmp_path / name
         path.write_text("my notes\n")
         assert_refused(envsolve(*STACK, "-o", str(path)), path, "my notes\n")
 
 
-def test_export_refuses_and_replaces_alike(envsolve: Envsolve, tmp_path: Path) -> None:
+def test_export_refuses_and_replaces_like_solve(envsolve: Envsolve, tmp_path: Path) -> None:
     lock, path = tmp_path / "pylock.toml", tmp_path / "requirements.txt"
     lock.write_text(
         'lock-version = "1.0"\ncreated-by = "me"\n[[packages]]\nname = "alpha"\nversion = "1.0"\n'
@@ -124,7 +124,7 @@ def test_export_refuses_and_replaces_alike(envsolve: Envsolve, tmp_path: Path) -
     assert envsolve(*words).code == 0
 
 
-def test_an_export_for_each_platform_looks_at_each_file(envsolve: Envsolve, tmp_path: Path) -> None:
+def test_an_export_for_each_platform_checks_each_file(envsolve: Envsolve, tmp_path: Path) -> None:
     lock, mine = tmp_path / "explicit.txt", tmp_path / "linux-64.yml"
     lock.write_text(f"@EXPLICIT\nhttps://conda.example.org/main/linux-64/bzip2-1.0.8-h4bc722e_7.conda#{'0' * 32}\n")
     mine.write_text(MINE["environment.yml"])
@@ -134,7 +134,7 @@ def test_an_export_for_each_platform_looks_at_each_file(envsolve: Envsolve, tmp_
     assert "bzip2=1.0.8=h4bc722e_7" in mine.read_text()
 
 
-def test_capture_refuses_before_it_looks_at_the_environment(envsolve: Envsolve, tmp_path: Path) -> None:
+def test_capture_refuses_before_it_reads_the_environment(envsolve: Envsolve, tmp_path: Path) -> None:
     path = tmp_path / "requirements.txt"
     path.write_text("torch>=2\n")
     words = ("capture", "--prefix", str(tmp_path / "nowhere"), "-o", str(path))
@@ -152,7 +152,7 @@ def test_capture_refuses_before_it_looks_at_the_environment(envsolve: Envsolve, 
         ("pixi.lock", "pixi.lock is a lock of pixi"),
     ],
 )
-def test_a_name_that_several_formats_have_is_no_answer(
+def test_a_name_shared_by_several_formats_is_not_an_answer(
     command: tuple[str, ...], name: str, says: str, envsolve: Envsolve, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)

@@ -1,4 +1,4 @@
-"""What is said of a project's words: who asks for them, and which key changes them."""
+"""Messages about a project: who requires something, and which key changes it."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tests.index.server import IndexServer
 __all__ = ["project"]
 
 
-def test_a_lock_says_that_the_project_asks(project: Project) -> None:
+def test_a_lock_names_the_project_as_its_requester(project: Project) -> None:
     project.say('dependencies = ["numpy"]', 'dependencies = ["numpy", "typing-extensions"]')
     assert project("lock").code == 0
     assert "    # via\n    #   pyproject.toml\n    #   torch\n" in project.read()
@@ -23,7 +23,7 @@ def test_a_lock_says_that_the_project_asks(project: Project) -> None:
     assert "the command line" not in project.read() + project.read("locks/pylock.toml")
 
 
-def test_what_is_typed_beside_a_project_is_the_command_lines(project: Project) -> None:
+def test_options_beside_a_project_are_attributed_to_the_command_line(project: Project) -> None:
     assert project("lock", "typing-extensions").code == 0
     assert "    # via\n    #   the command line\n    #   torch\n" in project.read()
     assert "    # via pyproject.toml\n" in project.read()
@@ -41,7 +41,7 @@ def test_an_envsolve_toml_and_the_tables_beside_it_are_distinguished(project: Pr
     assert "(from driver in envsolve.toml)" in project("lock").err
 
 
-def test_locks_that_told_of_a_command_line_are_right_as_they_are(project: Project) -> None:
+def test_older_locks_that_recorded_a_command_line_are_up_to_date(project: Project) -> None:
     project("lock")
     for name in project.files:
         path = project.directory / name
@@ -49,14 +49,14 @@ def test_locks_that_told_of_a_command_line_are_right_as_they_are(project: Projec
     assert project("lock", "--check").code == 0
 
 
-def test_a_conflict_names_the_file_that_asks(project: Project) -> None:
+def test_a_conflict_names_the_file_with_the_requirement(project: Project) -> None:
     project.say('dependencies = ["numpy"]', 'dependencies = ["numpy<2", "numpy>=2"]')
     done = project("lock")
     assert done.code == 1
     assert "\ncause: pyproject.toml requires numpy<2\n" in done.err
 
 
-def test_a_driver_that_is_typed_is_that_of_the_option(project: Project) -> None:
+def test_a_driver_option_is_attributed_to_the_option(project: Project) -> None:
     project.say('["pytorch"]', '["pytorch>=2.15"]')
     project.say("535.183.01", "580.65.06")
     done = project("lock", "--driver", "550.54.15", "--diff")
@@ -96,7 +96,7 @@ WAYS = {
 
 
 @pytest.mark.parametrize("name", WAYS)
-def test_a_way_out_is_a_key_of_the_project(name: str, project: Project) -> None:
+def test_a_suggestion_is_a_key_of_the_project(name: str, project: Project) -> None:
     (old, new), way = WAYS[name]
     project.say(old, new)
     done = project("lock")
@@ -107,17 +107,15 @@ def test_a_way_out_is_a_key_of_the_project(name: str, project: Project) -> None:
 
 
 def lack_vision(world: IndexServer) -> None:
-    """Have the mirror without torchvision, and the default index with the one for its own torch."""
+    """Put a mirror without torchvision first, and the one for its own torch on the default index."""
     world.fault("/whl/cu126/torchvision/", status=404)
     world.add("torchvision", [vision("0.29.1", "2.14.1"), vision("0.23.0", "2.8.0")])
 
 
 class TestAMirrorOfPyTorch:
-    """Its folders are those of PyTorch's index, some of which it may lack."""
+    """Its folders are those of PyTorch's index, some of which may be missing."""
 
-    def test_that_lacks_the_folder_of_the_best_build_leads_to_the_next(
-        self, project: Project, world: IndexServer
-    ) -> None:
+    def test_without_the_folder_of_the_best_build_the_next_is_used(self, project: Project, world: IndexServer) -> None:
         world.fault("/whl/cu126/*", status=404)
         done = project("lock")
         assert done.code == 0, done.err
@@ -128,7 +126,7 @@ class TestAMirrorOfPyTorch:
         assert done.err.count("not 2.14.1") == 1
         assert "would run here" not in done.err
 
-    def test_that_lacks_one_release_leads_to_the_next_of_the_same_folder(
+    def test_without_one_release_the_next_of_the_same_folder_is_used(
         self, project: Project, world: IndexServer
     ) -> None:
         world.index("/part/cu126/", "pytorch").add("torch", [torch("2.14.0+cu126")])
@@ -137,7 +135,7 @@ class TestAMirrorOfPyTorch:
         assert done.code == 0, done.err
         assert pins_in(project.read())["torch"] == "2.14.0+cu126"
 
-    def test_that_lacks_all_that_is_requested_is_reported_with_the_key_that_names_another(
+    def test_without_all_requested_releases_the_key_for_another_index_is_named(
         self, project: Project, world: IndexServer
     ) -> None:
         world.fault("/whl/cu126/*", status=404)
@@ -147,7 +145,7 @@ class TestAMirrorOfPyTorch:
         assert "/whl/cu126 does not have torch, and " in done.err
         assert "that has this build with pytorch-index-url in pyproject.toml\n" in done.err
 
-    def test_that_lacks_a_companion_leads_to_a_stack_that_has_it(self, project: Project, world: IndexServer) -> None:
+    def test_without_a_companion_another_stack_is_used(self, project: Project, world: IndexServer) -> None:
         lack_vision(world)
         project.say('dependencies = ["numpy"]', 'dependencies = ["numpy", "torchvision"]')
         done = project("lock")
@@ -158,9 +156,7 @@ class TestAMirrorOfPyTorch:
         assert "/whl/cu126 does not have torchvision; " in done.err
         assert "/simple has torchvision 0.29.1, which is not built for cu126); the lock has torch 2.8.0\n" in done.err
 
-    def test_that_lacks_a_companion_is_reported_where_no_other_stack_is_requested(
-        self, project: Project, world: IndexServer
-    ) -> None:
+    def test_without_a_companion_an_exact_stack_is_refused(self, project: Project, world: IndexServer) -> None:
         lack_vision(world)
         project.say('dependencies = ["numpy"]', 'dependencies = ["numpy", "torchvision"]')
         project.say('["pytorch"]', '["pytorch==2.14.1"]')
@@ -170,7 +166,7 @@ class TestAMirrorOfPyTorch:
         assert "that has torchvision for cu126 with pytorch-index-url in pyproject.toml\n" in done.err
 
     @pytest.mark.parametrize("more", [{"tags": "py3-none-any"}, {"of": "+cu126"}])
-    def test_that_lacks_a_companion_leaves_it_to_an_index_whose_build_goes_with_any_or_with_this(
+    def test_without_a_companion_another_index_may_provide_it(
         self, more: dict[str, str], project: Project, world: IndexServer
     ) -> None:
         world.fault("/whl/cu126/torchvision/", status=404)
@@ -181,9 +177,7 @@ class TestAMirrorOfPyTorch:
         found = pins_in(project.read())
         assert (found["torch"], found["torchvision"]) == ("2.14.1+cu126", f"0.29.1{of}")
 
-    def test_that_alone_has_torch_and_lacks_a_folder_leads_to_the_next(
-        self, project: Project, world: IndexServer
-    ) -> None:
+    def test_with_torch_alone_and_without_a_folder_the_next_is_used(self, project: Project, world: IndexServer) -> None:
         world.withdraw("torch")
         project.say("535.183.01", "580.65.06")
         done = project("lock")
@@ -197,7 +191,7 @@ class TestAMirrorOfPyTorch:
         assert "/whl/cu130 does not have torch, and no other index has it\n" in done.err
 
     @pytest.mark.parametrize("wrong", [{"status": 500}, {"status": 403}, {"cut": True}])
-    def test_that_fails_is_an_error_and_no_other_build(
+    def test_that_fails_is_an_error_and_not_another_build(
         self, wrong: dict[str, int], project: Project, world: IndexServer, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setenv("UV_HTTP_RETRIES", "0")
@@ -208,7 +202,7 @@ class TestAMirrorOfPyTorch:
         if wrong != {"status": 403}:
             assert "with pytorch-index-url in pyproject.toml\n" in done.err
 
-    def test_that_no_one_answers_for_is_an_error(self, project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_that_is_unreachable_is_an_error(self, project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setenv("UV_HTTP_RETRIES", "0")
         text = project.file.read_text()
         index = text.partition('pytorch-index-url = "')[2].partition('"')[0]
@@ -221,7 +215,7 @@ class TestAMirrorOfPyTorch:
         assert "with index-url" not in done.err
 
 
-def test_what_is_not_looked_at_is_reported_with_its_variable(
+def test_ignored_settings_are_reported_with_their_variable(
     project: Project, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     project.file.write_text(
@@ -233,23 +227,23 @@ def test_what_is_not_looked_at_is_reported_with_its_variable(
     assert "note: find-links in PIP_FIND_LINKS is ignored\n" in done.err
 
 
-def test_a_change_that_is_wanted_is_not_told_as_a_fault(project: Project, world: IndexServer) -> None:
+def test_a_requested_change_is_not_reported_as_an_error(project: Project, world: IndexServer) -> None:
     project("lock")
     project.say("535.183.01", "580.65.06")
     assert "locks/pylock.toml: would be written, " in project("lock", "-U", "--diff").err
     assert "locks/pylock.toml: out of date, " in project("lock", "-U", "--check").err
 
 
-def test_the_facts_behind_each_file_are_reported_on_request(project: Project) -> None:
-    quiet, told = project("lock"), project("lock", "-v")
+def test_facts_behind_each_file_are_shown_on_request(project: Project) -> None:
+    quiet, verbose = project("lock"), project("lock", "-v")
     fact = "note: requirements.txt, locks/pylock.toml: CUDA 12.6 needs NVIDIA driver"
     assert fact not in quiet.err
-    assert fact in told.err
+    assert fact in verbose.err
     assert fact in project("lock", "-v").err
 
 
 class TestInit:
-    """Its words are typed, and no file holds them until all of it is there."""
+    """Its parts are typed, and no file has them until they are complete."""
 
     def test_offers_its_own_options(self, tmp_path: Path, envsolve: Envsolve, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.chdir(tmp_path)
@@ -259,20 +253,20 @@ class TestInit:
         assert "then fits: --driver 580.65.06\n" in done.err
         assert "pyproject.toml" not in done.err
 
-    def test_offers_to_lock_later_where_no_index_answers(
+    def test_suggests_a_later_lock_if_no_index_answers(
         self, tmp_path: Path, envsolve: Envsolve, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.chdir(tmp_path)
         monkeypatch.setenv("UV_HTTP_RETRIES", "0")
-        asked = ("-f", "pytorch", "--gpu", "8.6", "--python", "3.11", "--index-url", "http://127.0.0.1:9/simple")
-        done = envsolve("init", *asked)
+        arguments = ("-f", "pytorch", "--gpu", "8.6", "--python", "3.11", "--index-url", "http://127.0.0.1:9/simple")
+        done = envsolve("init", *arguments)
         assert (done.code, list(tmp_path.iterdir())) == (3, [])
         assert "with --index-url\n" in done.err
         assert done.err.endswith("hint: or write only the project, and lock later: --no-lock\n")
-        assert envsolve("init", *asked, "--no-lock").code == 0
+        assert envsolve("init", *arguments, "--no-lock").code == 0
 
 
-def test_why_not_on_a_machine_without_a_gpu_is_told_to_be_of_the_cpu(
+def test_why_not_on_a_machine_without_a_gpu_notes_that_it_is_about_the_cpu(
     envsolve: Envsolve, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("CONDA_OVERRIDE_CUDA", "")
@@ -280,6 +274,6 @@ def test_why_not_on_a_machine_without_a_gpu_is_told_to_be_of_the_cpu(
     assert "note: CONDA_OVERRIDE_CUDA is empty, which means no CUDA: this is a CPU environment\n" in done.err
 
 
-def test_a_gpu_whose_machines_are_of_another_platform_is_reported_with_the_key_that_names_it(project: Project) -> None:
+def test_a_gpu_on_another_platform_is_reported_with_the_key_that_names_it(project: Project) -> None:
     project.say('gpus = ["RTX 3090"]\ndriver = "535.183.01"', 'gpus = ["12.1"]')
     assert 'linux-64: use platforms = "linux-aarch64" in pyproject.toml to make one for it\n' in project("lock").err

@@ -1,4 +1,4 @@
-"""What the README shows is what envsolve prints: every transcript is run again, and what it counts is counted.
+"""The README shows the current output of envsolve: every transcript is run again, and every count is checked.
 
 With ENVSOLVE_UPDATE_SNAPSHOTS set the README is brought up to date instead.
 """
@@ -32,7 +32,7 @@ class Shell:
         self._files: dict[str, str] = {}
 
     def answer(self, command: str) -> list[str]:
-        """The lines that a reader sees: those on stdout, or of what goes to a file or is refused those on stderr."""
+        """The lines that a reader sees: those on stdout, or those on stderr if the output is a file or an error."""
         program, *arguments = shlex.split(command)
         if program == "tail":
             count, name = arguments
@@ -50,7 +50,7 @@ class Shell:
 @pytest.mark.skipif(
     sys.platform != "linux" or platform.machine() != "x86_64", reason="the README shows answers for linux-64"
 )
-def test_every_transcript_and_count_is_that_of_today(envsolve: Envsolve, matrix: Matrix) -> None:
+def test_every_transcript_and_count_is_up_to_date(envsolve: Envsolve, matrix: Matrix) -> None:
     text = README.read_text(encoding="utf-8")
     count = sum(len(matrix.framework(name, None).releases) for name in matrix.framework_names)
     assert BUILDS.search(text)
@@ -67,7 +67,7 @@ def test_the_readme_shows_an_answer_and_a_refusal() -> None:
     assert any("--driver 550.163.01" in command for command in commands)
 
 
-def test_the_project_that_it_shows_is_one() -> None:
+def test_the_example_project_is_valid() -> None:
     lines = README.read_text(encoding="utf-8").partition("## A project\n\n")[2].splitlines()
     block = itertools.takewhile(lambda line: not line or line.startswith(INDENT), lines)
     project = project_of(Path("pyproject.toml"), "\n".join(line.removeprefix(INDENT) for line in block))

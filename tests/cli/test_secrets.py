@@ -1,4 +1,4 @@
-"""What opens an index or a channel comes out of no command: not printed, not in a file, not in a cache."""
+"""Credentials of an index or a channel are never printed, written to a file or cached."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ WRITTEN = "written.by.hand"
 
 
 class World:
-    """An index and a channel that open to who has a login, a token and a parameter, and a directory to work in."""
+    """An index and a channel that need a login, a token and a parameter, and a working directory."""
 
     def __init__(self, envsolve: Envsolve, index: IndexServer, channel: ChannelServer, directory: Path) -> None:
         self.envsolve, self.directory = envsolve, directory
@@ -55,7 +55,7 @@ class World:
         return "--index-url", self.index_url, "--extra-index-url", more, "--pytorch-index-url", more
 
     def answer(self, kind: str) -> None:
-        """Have both servers answer everything in one way from now on."""
+        """Make both servers answer everything in one way from now on."""
         index, channel = self.servers
         index.heal()
         channel.heal()
@@ -71,13 +71,13 @@ class World:
             channel.fault("/t/*", status=int(kind))
 
     def __call__(self, *words: str, code: int | None = None) -> Result:
-        """One command line that tells nothing; ``code`` is how it has to end."""
+        """One command that must not print secrets; ``code`` is its exit code."""
         done = self.envsolve(*words)
         assert code in (None, done.code), done.err
         assert "Traceback" not in done.err
         assert "internal-error" not in done.err
-        assert told(done.out + done.err) == [], done.out + done.err
-        assert [path for path in self.files if told(read(path))] == [], words
+        assert leaks(done.out + done.err) == [], done.out + done.err
+        assert [path for path in self.files if leaks(read(path))] == [], words
         return done
 
     def write(self, text: str, name: str = WRITTEN) -> str:
@@ -87,17 +87,17 @@ class World:
 
     @property
     def files(self) -> Iterator[Path]:
-        """All that the commands wrote."""
+        """All files that the commands wrote."""
         found = (path for path in self.directory.rglob("*") if path.is_file() and not path.is_symlink())
         return (path for path in found if not path.name.startswith(WRITTEN))
 
 
-def told(text: str) -> list[str]:
+def leaks(text: str) -> list[str]:
     return [it for it in SECRETS if it in text]
 
 
 def read(path: Path) -> str:
-    """The bytes of a file as text, with what is packed in it."""
+    """The bytes of a file as text, including compressed parts."""
     content = path.read_bytes()
     start = content.find(b"\x1f\x8b\x08")  # gzip, deflated: two bytes come up by chance in what rattler keeps
     unpacked = b""
@@ -248,4 +248,4 @@ def test_errors_of_the_python_api(world: World, kind: str) -> None:
             no_cache=True,
         )
     error = caught.value
-    assert told(f"{error} {error.cause} {error.hints} {error.as_json()}") == []
+    assert leaks(f"{error} {error.cause} {error.hints} {error.as_json()}") == []

@@ -1,4 +1,4 @@
-"""Several platforms and hosts on the command line: which files are written, and what a refusal tells."""
+"""Several platforms and hosts on the command line: which files are written, and what an error says."""
 
 from __future__ import annotations
 
@@ -33,13 +33,13 @@ def test_each_platform_gets_its_file(envsolve: Envsolve, tmp_path: Path) -> None
     assert packages[0] == packages[1]
 
 
-def test_the_name_of_one_file_takes_its_platform_too(envsolve: Envsolve, tmp_path: Path) -> None:
+def test_the_name_of_a_single_file_also_gets_its_platform(envsolve: Envsolve, tmp_path: Path) -> None:
     result = envsolve("-f", "pytorch", "--gpu", "8.6", "--platform", "win-64", "-o", str(tmp_path / "{platform}.yml"))
     assert result.code == 0
     assert [path.name for path in tmp_path.iterdir()] == ["win-64.yml"]
 
 
-def test_json_holds_all_platforms(envsolve: Envsolve) -> None:
+def test_json_has_all_platforms(envsolve: Envsolve) -> None:
     answer = json.loads(envsolve("-f", "tensorflow", "--gpu", "8.6", *BOTH, "--json").out)
     assert [part["host"]["platform"] for part in answer["platforms"]] == ["linux-64", "win-64"]
     assert {part["frameworks"][0]["version"] for part in answer["platforms"]} == {"2.10.1"}
@@ -47,7 +47,7 @@ def test_json_holds_all_platforms(envsolve: Envsolve) -> None:
     assert answer["frameworks"] == answer["platforms"][0]["frameworks"]
 
 
-def test_host_files_of_several_platforms_are_solved_for_together(envsolve: Envsolve) -> None:
+def test_host_files_of_several_platforms_are_solved_together(envsolve: Envsolve) -> None:
     files = ("--host", host("rtx-3090-535.183.01"), "--host", host("windows-566.36"), "--host", host("v100-580.65.06"))
     answer = json.loads(envsolve("-f", "pytorch", *files, "--json").out)
     assert [part["host"]["platform"] for part in answer["platforms"]] == ["linux-64", "win-64"]
@@ -56,7 +56,7 @@ def test_host_files_of_several_platforms_are_solved_for_together(envsolve: Envso
     assert linux["frameworks"][0]["runs_as"].keys() == {"7.0", "8.6"}
 
 
-def test_what_differs_between_platforms_is_reported(envsolve: Envsolve, tmp_path: Path) -> None:
+def test_differences_between_platforms_are_reported(envsolve: Envsolve, tmp_path: Path) -> None:
     files = ("--host", host("rtx-5090-570.195.03"), "--host", host("windows-566.36"))
     result = envsolve("-f", "tensorflow", *files, "-o", str(tmp_path / "{platform}.yml"))
     assert result.code == 0
@@ -64,7 +64,7 @@ def test_what_differs_between_platforms_is_reported(envsolve: Envsolve, tmp_path
     assert "no version fits on all of these platforms" in result.err
 
 
-def test_the_platform_without_a_stack_is_named_and_nothing_is_written(envsolve: Envsolve, tmp_path: Path) -> None:
+def test_a_platform_without_a_stack_is_named_and_nothing_is_written(envsolve: Envsolve, tmp_path: Path) -> None:
     result = envsolve("-f", "jax", "--gpu", "8.6", *BOTH, "-o", str(tmp_path / "{platform}.yml"))
     assert result.code == 1
     assert result.err.startswith("error: no-gpu-build\n  win-64: ")
@@ -96,7 +96,7 @@ def test_a_host_file_of_another_platform_is_refused(envsolve: Envsolve) -> None:
     assert "contradicts the host file, which is for linux-aarch64" in result.err
 
 
-def test_many_hosts_are_named_by_one_of_each_kind(envsolve: Envsolve, tmp_path: Path) -> None:
+def test_one_host_of_each_kind_is_named(envsolve: Envsolve, tmp_path: Path) -> None:
     text = Path(host("rtx-3090-535.183.01")).read_text(encoding="utf-8")
     files = []
     for number in range(12):
@@ -122,12 +122,12 @@ def test_a_split_names_a_command_for_each_group(envsolve: Envsolve) -> None:
         assert [it["version"] in group["frameworks"][0] for it in answer["frameworks"]] == [True]
 
 
-def test_sources_of_a_chain_are_reported_on_request_and_always_as_data(envsolve: Envsolve) -> None:
+def test_sources_of_a_chain_are_shown_on_request_and_always_in_json(envsolve: Envsolve) -> None:
     request = ("-f", "pytorch==2.15.*", "--gpu", "8.9", "--driver", "550.163.01")
-    quiet, told = envsolve(*request).err, envsolve(*request, "-v").err
+    quiet, verbose = envsolve(*request).err, envsolve(*request, "-v").err
     assert "cause: CUDA 13.2 needs NVIDIA driver 580.65.06 or newer\n" in quiet
-    assert "cause: CUDA 13.2 needs NVIDIA driver 580.65.06 or newer [NVIDIA CUDA Toolkit 13.2" in told
-    assert "cause: this machine has driver 550.163.01 (from --driver)\n" in told
+    assert "cause: CUDA 13.2 needs NVIDIA driver 580.65.06 or newer [NVIDIA CUDA Toolkit 13.2" in verbose
+    assert "cause: this machine has driver 550.163.01 (from --driver)\n" in verbose
     error = json.loads(envsolve(*request, "--json").out)["error"]
     assert [step["requirement"] in quiet for step in error["conflict"]] == [True] * 3
     assert error["conflict"][1]["source"].startswith("NVIDIA CUDA Toolkit 13.2")
@@ -142,7 +142,7 @@ def test_sources_of_a_chain_are_reported_on_request_and_always_as_data(envsolve:
         (("--prefer", "newest"), "usage", "widest-gpu"),
     ],
 )
-def test_a_policy_that_makes_no_sense_is_refused(
+def test_a_contradictory_policy_is_refused(
     arguments: tuple[str, ...], code: str, says: str, envsolve: Envsolve
 ) -> None:
     result = envsolve("-f", "pytorch", "--gpu", "8.6", *arguments)
@@ -151,12 +151,12 @@ def test_a_policy_that_makes_no_sense_is_refused(
     assert says in result.err
 
 
-def test_the_policy_is_part_of_the_command_that_is_recorded(envsolve: Envsolve) -> None:
+def test_the_policy_is_in_the_recorded_command(envsolve: Envsolve) -> None:
     out = envsolve("-f", "pytorch", "--gpu", "8.6", "--prefer", "widest-gpu").out
     assert "#   envsolve --framework pytorch --gpu 8.6 --prefer widest-gpu\n" in out
 
 
-def test_a_way_out_serves_all_hosts_or_says_whom(envsolve: Envsolve) -> None:
+def test_a_suggestion_works_for_all_hosts_or_names_those_it_works_for(envsolve: Envsolve) -> None:
     hosts = [host(name) for name in ("v100-580.65.06", "k80-470.256.02", "rtx-5090-570.195.03")]
     result = envsolve("-f", "pytorch==2.9.*", *(word for name in hosts for word in ("--host", name)))
     assert result.code == 1
@@ -167,7 +167,7 @@ def test_a_way_out_serves_all_hosts_or_says_whom(envsolve: Envsolve) -> None:
     assert f"envsolve --framework pytorch==2.3.1 --host {hosts[0]} --host {hosts[1]}\n" in result.err
 
 
-def test_no_python_is_reported_as_asked_for_that_was_not(envsolve: Envsolve, tmp_path: Path) -> None:
+def test_an_unrequested_python_is_not_reported_as_requested(envsolve: Envsolve, tmp_path: Path) -> None:
     frameworks = ("-f", "tensorflow", "-f", "pytorch", "-f", "jax")
     for more in (("-f", "pytorch"), frameworks):
         output = str(tmp_path / "{platform}.yml")
@@ -176,7 +176,7 @@ def test_no_python_is_reported_as_asked_for_that_was_not(envsolve: Envsolve, tmp
             assert "was requested" not in path.read_text(encoding="utf-8")
 
 
-def test_a_question_leaves_the_file_of_the_answer_alone(envsolve: Envsolve, tmp_path: Path) -> None:
+def test_a_question_does_not_change_the_file_of_the_answer(envsolve: Envsolve, tmp_path: Path) -> None:
     output = tmp_path / "environment.yml"
     assert envsolve("-f", "pytorch==2.10.*", "--gpu", "8.6", "-o", str(output)).code == 0
     before = output.read_bytes()
@@ -185,13 +185,13 @@ def test_a_question_leaves_the_file_of_the_answer_alone(envsolve: Envsolve, tmp_
     assert output.read_bytes() == before
 
 
-def test_a_cuda_that_no_one_knows_is_reported_once(envsolve: Envsolve) -> None:
+def test_an_unknown_cuda_is_reported_once(envsolve: Envsolve) -> None:
     result = envsolve("-f", "pytorch", "--gpu", "8.6", "--cuda", "99")
     assert result.err.startswith("error: cuda-excluded\n  CUDA 99 was requested, and no such toolkit is known")
     assert result.err.count("cause: CUDA 99 was requested") == 1
 
 
-def test_the_help_spells_the_default_policy_as_it_is_typed(envsolve: Envsolve) -> None:
+def test_the_help_spells_the_default_policy_as_an_option(envsolve: Envsolve) -> None:
     assert "[default: newest-framework]" in " ".join(envsolve("solve", "--help").out.split())
 
 
@@ -204,7 +204,7 @@ def test_hosts_with_and_without_gpus_are_distinguished(envsolve: Envsolve) -> No
     assert [envsolve(*words).code for words in commands] == [0, 0]
 
 
-def test_notes_say_which_platform_they_are_about(envsolve: Envsolve, tmp_path: Path) -> None:
+def test_notes_name_their_platform(envsolve: Envsolve, tmp_path: Path) -> None:
     files = ("--host", host("no-gpu"), "--host", host("windows-566.36"))
     result = envsolve("-f", "pytorch", *files, "-o", str(tmp_path / "{platform}.yml"))
     assert result.code == 0
@@ -223,7 +223,7 @@ def test_a_mac_gets_no_advice_to_name_a_gpu(envsolve: Envsolve) -> None:
         (("-f", "pytorch", "-f", "paddlepaddle", "--gpu", "12.0", "--driver", "570.26"), "pytorch"),
     ],
 )
-def test_a_framework_that_has_no_build_there_can_be_left_out(
+def test_a_framework_without_a_build_for_a_platform_can_be_excluded(
     request_: tuple[str, ...], rest: str, envsolve: Envsolve
 ) -> None:
     error = json.loads(envsolve(*request_, "--json").out)["error"]
@@ -232,14 +232,14 @@ def test_a_framework_that_has_no_build_there_can_be_left_out(
     assert envsolve(*hint["command"].split()[1:]).code == 0
 
 
-@pytest.mark.parametrize(("gpu", "said"), [("8.6", True), ("none", False)])
-def test_what_wheels_leave_to_pip_is_reported_where_they_bring_cuda(gpu: str, said: bool, envsolve: Envsolve) -> None:
+@pytest.mark.parametrize(("gpu", "is_noted"), [("8.6", True), ("none", False)])
+def test_packages_left_to_pip_are_reported_if_wheels_bring_cuda(gpu: str, is_noted: bool, envsolve: Envsolve) -> None:
     result = envsolve("-f", "tensorflow", "-f", "jax", "--gpu", gpu, "--source", "pypi")
     assert result.code == 0
-    assert ("NCCL" in result.err) is said
+    assert ("NCCL" in result.err) is is_noted
 
 
-def test_beside_linux_the_numbers_of_windows_are_left_out_in_any_order(envsolve: Envsolve) -> None:
+def test_windows_numbers_are_left_out_next_to_linux_in_any_order(envsolve: Envsolve) -> None:
     names = ("rtx-3090-535.183.01", "wsl2-566.36")
     for first, second in (names, names[::-1]):
         answer = json.loads(envsolve("-f", "pytorch", "--host", host(first), "--host", host(second), "--json").out)

@@ -1,4 +1,4 @@
-"""Whether files on disk run on a machine: the snapshots of all formats are the files."""
+"""Whether files on disk run on a machine: the files are the snapshots of all formats."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ _PASCAL = ("--gpu", "GTX 1080 Ti", "--driver", "580.65.06")
         ("tensorflow.win-64.explicit.txt", _RTX_3090, "unknown", "it pins nothing for linux-64"),
     ],
 )
-def test_a_file_runs_there_or_it_is_reported_why_not(
+def test_a_file_runs_on_this_machine_or_the_reason_is_reported(
     name: str, machine: tuple[str, ...], says: str, reason: str, envsolve: Envsolve
 ) -> None:
     done = envsolve("status", str(_SNAPSHOTS / name), *machine, "--platform", "linux-64", "--json")
@@ -49,7 +49,7 @@ def test_a_file_runs_there_or_it_is_reported_why_not(
     assert bool(found["reasons"]) is bool(reason)
 
 
-def test_the_files_of_the_usual_names_are_found(
+def test_files_with_default_names_are_found(
     envsolve: Envsolve, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -66,7 +66,7 @@ def test_the_files_of_the_usual_names_are_found(
     )
 
 
-def test_a_folder_with_the_lock_of_another_tool_alone_is_a_project(
+def test_a_directory_with_only_the_lock_of_another_tool_is_a_project(
     envsolve: Envsolve, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -79,11 +79,11 @@ def test_a_folder_with_the_lock_of_another_tool_alone_is_a_project(
     assert all("7.5" in it["needs"]["compute_capabilities"] for it in files)
     text = envsolve("status", *_RTX_3090, "--platform", "linux-64").out
     assert text.count("\n  needs: NVIDIA driver 580.65.06 or newer; CUDA 13.0; compute capability 7.5, 8.0,") == 3
-    said = envsolve("create", "env")
-    assert (said.code, "\n  envsolve create env --lock uv.lock\n" in said.err) == (2, True)
+    refused = envsolve("create", "env")
+    assert (refused.code, "\n  envsolve create env --lock uv.lock\n" in refused.err) == (2, True)
 
 
-def test_a_build_that_the_matrix_does_not_know_is_no_success(envsolve: Envsolve, tmp_path: Path) -> None:
+def test_a_build_unknown_to_the_matrix_is_not_a_success(envsolve: Envsolve, tmp_path: Path) -> None:
     file = tmp_path / "environment.yml"
     file.write_text("dependencies: [python=3.12, pytorch=2.99.1=cuda999_py312h0123456_0]\n")
     done = envsolve("status", str(file), *_RTX_3090, "--platform", "linux-64")
@@ -102,7 +102,7 @@ def test_a_build_that_the_matrix_does_not_know_is_no_success(envsolve: Envsolve,
         ("channels: [conda-forge]\ndependencies: [python=3.8.5, cudatoolkit=10.2, {}]\n", "conda-forge, cuda102"),
     ],
 )
-def test_of_a_hand_written_file_its_own_cuda_and_channels_count(
+def test_a_handwritten_file_is_checked_with_its_cuda_and_channels(
     beside: str, build: str, envsolve: Envsolve, tmp_path: Path
 ) -> None:
     file = tmp_path / "environment.yml"
@@ -126,7 +126,7 @@ frameworks = [{ framework = "jax", version = "99.1", package = "jax", source = "
 
 
 @pytest.mark.parametrize(
-    ("name", "text", "is_told"),
+    ("name", "text", "is_known"),
     [
         ("requirements.txt", "onnxruntime==99.1\n", True),
         ("requirements.txt", "torch==99.1+cpu\nonnxruntime==1.20.1\n", True),
@@ -140,20 +140,20 @@ frameworks = [{ framework = "jax", version = "99.1", package = "jax", source = "
         ("pylock.toml", _LOCKED_BY_A_NEWER_ENVSOLVE.replace('version = "99.1", p', 'version = "99.2", p'), False),
     ],
 )
-def test_a_build_for_the_cpu_needs_no_row_of_the_matrix(
-    name: str, text: str, is_told: bool, envsolve: Envsolve, tmp_path: Path
+def test_a_cpu_build_needs_no_row_of_the_matrix(
+    name: str, text: str, is_known: bool, envsolve: Envsolve, tmp_path: Path
 ) -> None:
     file = tmp_path / name
     file.write_text(text)
     without = envsolve("status", str(file), "--gpu", "none", "--platform", "linux-64", "--json")
     (found,) = json.loads(without.out)["files"]
-    assert (found["status"], without.code) == (("fits", 0) if is_told else ("unknown", 1)), found
+    assert (found["status"], without.code) == (("fits", 0) if is_known else ("unknown", 1)), found
     beside_gpu = envsolve("status", str(file), *_RTX_3090, "--platform", "linux-64", "--json")
     (found,) = json.loads(beside_gpu.out)["files"]
-    assert (found["status"], beside_gpu.code) == ("cpu-only" if is_told else "unknown", 1), found
+    assert (found["status"], beside_gpu.code) == ("cpu-only" if is_known else "unknown", 1), found
 
 
-def test_of_what_the_matrix_does_not_know_no_more_is_named(envsolve: Envsolve, tmp_path: Path) -> None:
+def test_unknown_builds_are_named_without_further_facts(envsolve: Envsolve, tmp_path: Path) -> None:
     file = tmp_path / "requirements.txt"
     file.write_text("torch==99.1\nonnxruntime==1.20.1\n")
     done = envsolve("status", str(file), "--gpu", "none", "--platform", "linux-64")
@@ -184,7 +184,7 @@ def test_a_file_without_a_framework_runs_anywhere(envsolve: Envsolve, tmp_path: 
         ("requirements.txt", "numpy==2.4.6\ntorch>=2  # any\nJAX[cuda12]\n", "torch and jax"),
     ],
 )
-def test_a_framework_whose_version_is_open_is_no_success(
+def test_an_unpinned_framework_is_not_a_success(
     name: str, text: str, unpinned: str, envsolve: Envsolve, tmp_path: Path
 ) -> None:
     file = tmp_path / name
@@ -196,9 +196,7 @@ def test_a_framework_whose_version_is_open_is_no_success(
     )
 
 
-def test_a_pinned_framework_that_does_not_run_says_more_than_one_that_is_open(
-    envsolve: Envsolve, tmp_path: Path
-) -> None:
+def test_a_pinned_framework_that_does_not_run_outweighs_an_unpinned_one(envsolve: Envsolve, tmp_path: Path) -> None:
     file = tmp_path / "requirements.txt"
     file.write_text("torch==2.9.1+cu130\njax[cuda12]\n")
     done = envsolve("status", str(file), *_PASCAL, "--platform", "linux-64", "--json")
@@ -230,7 +228,7 @@ _PROJECT_LOCKS = {
 
 
 @pytest.mark.parametrize("name", _PROJECT_LOCKS)
-def test_the_lock_of_a_project_of_another_tool_runs_there_or_not(name: str, envsolve: Envsolve, tmp_path: Path) -> None:
+def test_the_lock_of_another_tool_is_checked(name: str, envsolve: Envsolve, tmp_path: Path) -> None:
     file = tmp_path / name
     file.write_text(_PROJECT_LOCKS[name])
     ampere = ("--gpu", "RTX 3090", "--driver", "580.65.06")
@@ -242,7 +240,7 @@ def test_the_lock_of_a_project_of_another_tool_runs_there_or_not(name: str, envs
     assert (done.code, done.err.count("it is not TOML")) == (2, 1)
 
 
-def test_a_version_for_another_platform_does_not_count(envsolve: Envsolve, tmp_path: Path) -> None:
+def test_a_version_for_another_platform_is_ignored(envsolve: Envsolve, tmp_path: Path) -> None:
     file = tmp_path / "requirements.txt"
     file.write_text(
         "torch==2.9.1 ; sys_platform == 'darwin' or (os_name == 'nt' and python_version < '3.12')\n"
@@ -255,13 +253,13 @@ def test_a_version_for_another_platform_does_not_count(envsolve: Envsolve, tmp_p
 
 
 @pytest.mark.parametrize("name", ["missing.yml", "."])
-def test_a_file_that_is_not_there_is_a_mistake_of_the_user(name: str, envsolve: Envsolve) -> None:
+def test_a_missing_file_is_a_usage_error(name: str, envsolve: Envsolve) -> None:
     done = envsolve("status", name, *_RTX_3090)
     assert (done.code, done.out) == (2, "")
     assert done.err.startswith("error: file-unreadable\n")
 
 
-def test_a_lock_for_one_cuda_does_not_run_where_another_would(envsolve: Envsolve, tmp_path: Path) -> None:
+def test_a_lock_for_one_cuda_does_not_run_even_if_another_would(envsolve: Envsolve, tmp_path: Path) -> None:
     file = tmp_path / "requirements.txt"
     file.write_text("jax==0.10.1\njaxlib==0.10.1\njax-cuda13-plugin==0.10.1\n")
     machine = (str(file), "--gpu", "8.6", "--platform", "linux-64", "--driver")
@@ -272,7 +270,7 @@ def test_a_lock_for_one_cuda_does_not_run_where_another_would(envsolve: Envsolve
     assert envsolve("status", *machine, "580.65.06").code == 0
 
 
-def test_a_jax_for_the_cpu_is_no_file_for_a_gpu(envsolve: Envsolve, tmp_path: Path) -> None:
+def test_a_cpu_build_of_jax_is_not_for_a_gpu(envsolve: Envsolve, tmp_path: Path) -> None:
     file = tmp_path / "requirements.txt"
     file.write_text("jax==0.10.1\njaxlib==0.10.1\n")
     done = envsolve("status", str(file), "--gpu", "none", "--platform", "linux-64")
@@ -290,7 +288,7 @@ def test_a_framework_on_the_cpu_beside_one_on_the_gpu_is_reported(envsolve: Envs
     assert found["reasons"] == ["onnxruntime 1.20.1 (pypi, cpu) runs only on the CPU, but there is an NVIDIA GPU"]
 
 
-def test_who_asks_for_the_cpu_is_not_told_to_name_a_gpu(envsolve: Envsolve) -> None:
+def test_a_request_for_the_cpu_has_no_advice_to_name_a_gpu(envsolve: Envsolve) -> None:
     file = str(_SNAPSHOTS / "tensorflow-rtx-3090.yml")
     done = envsolve("status", file, "--gpu", "none", "--platform", "linux-64")
     assert done.out.endswith("because: it is for a GPU, and the request is for the CPU\n")
@@ -304,7 +302,7 @@ _BROKEN = {
 
 
 @pytest.mark.parametrize("name", _BROKEN)
-def test_a_file_that_cannot_be_read_does_not_stop_the_others(
+def test_an_unreadable_file_does_not_stop_the_others(
     name: str, envsolve: Envsolve, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -323,7 +321,7 @@ def test_a_file_that_cannot_be_read_does_not_stop_the_others(
     assert alone.err.startswith("error: held-unreadable\n")
 
 
-def test_where_both_sides_of_a_merge_begin_is_reported(envsolve: Envsolve, tmp_path: Path) -> None:
+def test_the_sides_of_a_merge_conflict_are_reported_with_their_lines(envsolve: Envsolve, tmp_path: Path) -> None:
     file = tmp_path / "requirements.txt"
     file.write_text(_BROKEN["requirements.txt"])
     assert f"cannot read {file}: unresolved merge conflict in line 2" in envsolve("status", str(file)).err

@@ -1,4 +1,4 @@
-"""``envsolve status`` in a project: what it asks for now that its locks were not made for, without an index."""
+"""``envsolve status`` in a project: which requirements changed since its locks were made, without an index."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ outputs = ["requirements.txt", "locks/pylock.toml"]
 
 
 class Project:
-    """A project that was locked, in the current directory."""
+    """A locked project in the current directory."""
 
-    def __init__(self, directory: Path, envsolve: Envsolve, text: str, asked: tuple[str, str]) -> None:
+    def __init__(self, directory: Path, envsolve: Envsolve, text: str, requirements: tuple[str, str]) -> None:
         self.directory, self.envsolve = directory, envsolve
         self.write("envsolve.toml", text)
-        self.write(*asked)
+        self.write(*requirements)
         self.lock()
 
     def write(self, name: str, text: str) -> None:
@@ -57,7 +57,7 @@ class Project:
 
     @property
     def reasons(self) -> list[str]:
-        """Those of both files, which are the same; none where all fit."""
+        """Those of both files, which are the same; none if both fit."""
         first, *others = self.files
         assert all((it["status"], it["reasons"]) == (first["status"], first["reasons"]) for it in others)
         assert first["status"] == ("stale" if first["reasons"] else "fits")
@@ -71,7 +71,7 @@ def project(tmp_path: Path, envsolve: Envsolve, world: IndexServer, monkeypatch:
 
 
 @pytest.mark.parametrize(
-    ("asked", "reasons"),
+    ("requirements", "reasons"),
     [
         ("numpy>=1\n", []),
         ("# only a comment is new\nNumPy >= 1\n", []),
@@ -88,11 +88,11 @@ def project(tmp_path: Path, envsolve: Envsolve, world: IndexServer, monkeypatch:
         ("numpy>=1; python_version < '3'\n", ["numpy>=1 was removed"]),
     ],
 )
-def test_what_requirement_files_ask_for_now_is_compared(asked: str, reasons: list[str], project: Project) -> None:
+def test_current_requirement_files_are_compared(requirements: str, reasons: list[str], project: Project) -> None:
     project.write("more.in", "rich\n")
     project.write("less.txt", "numpy<2\n")
     project.write("more.txt", "numpy<3\n")
-    project.write("requirements.in", asked)
+    project.write("requirements.in", requirements)
     assert project.reasons == reasons
 
 
@@ -110,21 +110,21 @@ def test_a_newer_release_is_named_where_the_framework_is_only_a_requirement(proj
     assert [it["newer"] for it in project.files] == [[], []]
 
 
-def test_of_a_file_of_the_project_that_no_machine_here_judges_the_way_is_reported(
+def test_a_file_for_machines_elsewhere_has_a_hint_about_the_project(
     project: Project, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("CONDA_OVERRIDE_CUDA", "")
-    told = "note: `envsolve status` without a file uses the machines of the project\n"
+    note = "note: `envsolve status` without a file uses the machines of the project\n"
     done = project.envsolve("status", "locks/pylock.toml", "--platform", "linux-64")
-    assert ("no GPU was found here" in done.out, told in done.err) == (True, False)
+    assert ("no GPU was found here" in done.out, note in done.err) == (True, False)
     monkeypatch.chdir(project.directory / "locks")
     done = project.envsolve("status", "pylock.toml")
-    assert (done.code, told in done.err) == (1, True), done.out
+    assert (done.code, note in done.err) == (1, True), done.out
     project.write("other.txt", (project.directory / "requirements.txt").read_text())
-    assert told not in project.envsolve("status", "../other.txt").err
+    assert note not in project.envsolve("status", "../other.txt").err
 
 
-def test_the_keys_that_differ_are_reported_and_not_two_commands(project: Project) -> None:
+def test_differing_keys_are_reported_and_not_two_commands(project: Project) -> None:
     project.say("envsolve.toml", 'python = "3.11.7"', 'python = "3.12"')
     project.say("envsolve.toml", '["pytorch"]', '["pytorch", "jax"]\nrequirements = ["polars"]')
     project.write("requirements.in", "numpy>=1\nrich\n")
@@ -136,13 +136,13 @@ def test_the_keys_that_differ_are_reported_and_not_two_commands(project: Project
     ]
 
 
-def test_an_option_that_stood_for_a_key_once_is_reported(project: Project) -> None:
+def test_an_option_that_once_replaced_a_key_is_reported(project: Project) -> None:
     project.say("envsolve.toml", 'python = "3.11.7"\n', "")
     assert project.envsolve("lock", "--cache-dir", "cache", "--python", "3.11.7").code == 0
     assert project.reasons == ["locked with --python 3.11.7, which the project does not have"]
 
 
-def test_a_lock_for_a_gpu_in_a_project_for_the_cpu_is_stale(project: Project) -> None:
+def test_a_gpu_lock_in_a_cpu_project_is_stale(project: Project) -> None:
     project.say("envsolve.toml", 'gpus = ["8.6"]\ndriver = "535.183.01"\n', 'gpus = "none"\n')
     assert project.reasons == [
         "it is for a GPU, and the request is for the CPU",
@@ -150,7 +150,7 @@ def test_a_lock_for_a_gpu_in_a_project_for_the_cpu_is_stale(project: Project) ->
     ]
 
 
-def test_a_lock_for_the_cpu_fits_there_and_says_what_it_was_made_for_elsewhere(
+def test_a_cpu_lock_fits_there_and_names_its_purpose_elsewhere(
     project: Project, monkeypatch: pytest.MonkeyPatch, fake_driver: Any
 ) -> None:
     project.say("envsolve.toml", 'gpus = ["8.6"]\ndriver = "535.183.01"\n', 'gpus = "auto"\n')
@@ -165,7 +165,7 @@ def test_a_lock_for_the_cpu_fits_there_and_says_what_it_was_made_for_elsewhere(
     assert first["reasons"][-1] == "compute capability 8.6 instead of the CPU"
 
 
-def test_a_file_in_conflict_does_not_stop_the_others(project: Project) -> None:
+def test_a_file_with_merge_conflicts_does_not_stop_the_others(project: Project) -> None:
     text = (project.directory / "requirements.txt").read_text(encoding="utf-8")
     project.write("requirements.txt", f"<<<<<<< HEAD\n{text}=======\n{text}>>>>>>> other\n")
     conflict, other = project.files
@@ -177,7 +177,7 @@ def test_a_file_in_conflict_does_not_stop_the_others(project: Project) -> None:
     )
 
 
-def test_what_an_environment_yml_asks_for_now_is_compared(
+def test_a_current_environment_yml_is_compared(
     tmp_path: Path, mirrored: Path, envsolve: Envsolve, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)

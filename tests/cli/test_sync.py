@@ -1,4 +1,4 @@
-"""``envsolve sync`` and ``run``: the environment of a project is what its lock has, and a command runs in it."""
+"""``envsolve sync`` and ``run``: the environment of a project matches its lock, and a command runs in it."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ class Syncing:
         return self("sync", "--prefix", "env", "--no-validate", *words)
 
     def pip(self, *words: str) -> None:
-        """What a user does by hand in the environment."""
+        """Manual changes of a user in the environment."""
         command = [sys.executable, "-m", "pip", "--python", str(self.create.prefix / "bin" / "python"), *words]
         subprocess.run(command, check=True, capture_output=True)
 
@@ -73,7 +73,7 @@ def syncing(envsolve: Envsolve, tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
         yield Syncing(creating)
 
 
-def test_a_python_that_is_not_here_is_to_be_another_one_in_the_project(syncing: Syncing) -> None:
+def test_a_missing_python_suggests_another_one_for_the_project(syncing: Syncing) -> None:
     syncing.require("alpha")
     Path("pylock.toml").write_text(
         'lock-version = "1.0"\ncreated-by = "x"\nrequires-python = "==3.98.*"\npackages = []\n'
@@ -84,7 +84,7 @@ def test_a_python_that_is_not_here_is_to_be_another_one_in_the_project(syncing: 
 
 
 @pytest.mark.usefixtures("installer")
-def test_only_what_differs_is_installed_and_removed(syncing: Syncing) -> None:
+def test_only_differences_are_installed_and_removed(syncing: Syncing) -> None:
     syncing.require("alpha", "beta<2")
     assert syncing.sync().code == 0
     made = (syncing.create.prefix / "pyvenv.cfg").stat().st_ino
@@ -109,7 +109,7 @@ def test_only_what_differs_is_installed_and_removed(syncing: Syncing) -> None:
 
 
 @pytest.mark.usefixtures("installer")
-def test_what_someone_else_installed_goes_and_files_of_theirs_stay(syncing: Syncing) -> None:
+def test_foreign_packages_are_removed_and_foreign_files_stay(syncing: Syncing) -> None:
     syncing.require("alpha")
     syncing.sync()
     (syncing.create.prefix / "notes.txt").write_text("mine")
@@ -121,12 +121,12 @@ def test_what_someone_else_installed_goes_and_files_of_theirs_stay(syncing: Sync
     assert syncing.create.installed() == {"alpha": "1.0", "beta": "2.0"}
     assert (syncing.create.prefix / "notes.txt").read_text() == "mine"
     syncing.require("beta")
-    said = syncing.create("env", "--lock", "pylock.toml", "--force")
-    assert said.code == 2
-    assert "notes.txt" in said.err
+    refused = syncing.create("env", "--lock", "pylock.toml", "--force")
+    assert refused.code == 2
+    assert "notes.txt" in refused.err
 
 
-def test_what_cannot_be_installed_leaves_an_environment_that_the_next_sync_completes(syncing: Syncing) -> None:
+def test_a_failed_installation_leaves_an_environment_that_the_next_sync_completes(syncing: Syncing) -> None:
     syncing.require("alpha")
     syncing.sync()
     (syncing.create.prefix / "notes.txt").write_text("mine")
@@ -137,21 +137,21 @@ def test_what_cannot_be_installed_leaves_an_environment_that_the_next_sync_compl
     assert failed.code == 3
     assert_in_three_parts(failed.err)
     assert syncing.create.record()["state"] == "changing"
-    said = syncing.create("env", "--lock", "pylock.toml")
-    assert said.code == 2
-    assert "is between two locks" in said.err
+    refused = syncing.create("env", "--lock", "pylock.toml")
+    assert refused.code == 2
+    assert "is between two locks" in refused.err
     assert syncing.sync().code == 0
     assert syncing.create.installed() == {"gamma": "3.0"}
     assert syncing.create.record()["state"] == "finished"
     syncing.require("alpha")
-    said = syncing.create("env", "--lock", "pylock.toml", "--force")
-    assert said.code == 2
-    assert "notes.txt" in said.err
+    refused = syncing.create("env", "--lock", "pylock.toml", "--force")
+    assert refused.code == 2
+    assert "notes.txt" in refused.err
     (syncing.create.prefix / "notes.txt").unlink()
     assert syncing.create("env", "--lock", "pylock.toml", "--force").code == 0
 
 
-def test_an_environment_that_envsolve_did_not_make_is_left_alone(syncing: Syncing) -> None:
+def test_an_environment_that_envsolve_did_not_create_is_not_changed(syncing: Syncing) -> None:
     syncing.require("alpha")
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", "env"], check=True)
     done = syncing.sync()
@@ -159,7 +159,7 @@ def test_an_environment_that_envsolve_did_not_make_is_left_alone(syncing: Syncin
     assert done.err.startswith("error: prefix-not-ours\n")
 
 
-def test_conda_packages_and_wheels_change_in_their_place(syncing: Syncing) -> None:
+def test_conda_packages_and_wheels_change_in_place(syncing: Syncing) -> None:
     syncing.lock_file = "conda-lock.yml"
     syncing.require("alpha", "gamma")
     first = syncing.sync()
@@ -180,7 +180,7 @@ def test_conda_packages_and_wheels_change_in_their_place(syncing: Syncing) -> No
 
 
 @pytest.mark.usefixtures("installer")
-def test_a_damaged_package_is_installed_again(syncing: Syncing) -> None:
+def test_a_damaged_package_is_reinstalled(syncing: Syncing) -> None:
     members = {"delta/__init__.py": b"NAME = 'delta'", "delta/lib.so": b"\x7fELF"}
     syncing.create.index.add("delta", [wheel("delta", "1.0", members=members)])
     syncing.require("alpha", "delta")
@@ -214,7 +214,7 @@ def test_a_damaged_package_is_installed_again(syncing: Syncing) -> None:
 
 
 @pytest.mark.usefixtures("installer")
-def test_what_uninstalling_a_stranger_takes_away_is_installed_again(syncing: Syncing) -> None:
+def test_files_removed_with_a_foreign_package_are_reinstalled(syncing: Syncing) -> None:
     syncing.create.index.add("stranger", [wheel("stranger", "1.0", members={"beta.py": b"STRANGE = True"})])
     syncing.require("beta")
     syncing.sync()
@@ -226,7 +226,7 @@ def test_what_uninstalling_a_stranger_takes_away_is_installed_again(syncing: Syn
 
 
 @pytest.mark.parametrize("command", ["doctor", "validate"])
-def test_what_differs_from_the_lock_is_noted_with_the_command_that_mends_it(syncing: Syncing, command: str) -> None:
+def test_differences_from_the_lock_are_noted_with_the_command_that_fixes_them(syncing: Syncing, command: str) -> None:
     syncing.create.index.add("gamma", [wheel("gamma", "1.0")])
     syncing.require("alpha", "gamma")
     assert syncing("sync", "--no-validate").code == 0
@@ -242,10 +242,10 @@ def test_what_differs_from_the_lock_is_noted_with_the_command_that_mends_it(sync
     subprocess.run([*pip, "uninstall", "--yes", "alpha"], check=True, capture_output=True)
     next(prefix.glob("lib/python*/site-packages/gamma.py")).unlink()
     differences = "alpha is missing, beta 1.0 instead of 2.0, files of gamma are missing or changed"
-    said = f"note: {prefix} is not what its lock has: {differences}\n  envsolve sync"
-    assert f"{said}\n" in noted()
+    note = f"note: {prefix} is not what its lock has: {differences}\n  envsolve sync"
+    assert f"{note}\n" in noted()
     with chdir(prefix.parent.parent):
-        assert f"{said} --project {prefix.parent}\n" in noted()
+        assert f"{note} --project {prefix.parent}\n" in noted()
     assert syncing("sync", "--no-validate").code == 0
     assert "is not what its lock has" not in noted()
     (prefix / "bin" / "python").unlink()
@@ -255,16 +255,16 @@ def test_what_differs_from_the_lock_is_noted_with_the_command_that_mends_it(sync
     assert "is not what its lock has" not in noted()
 
 
-def test_an_environment_of_no_project_is_made_again(syncing: Syncing) -> None:
+def test_an_environment_without_a_project_can_be_recreated(syncing: Syncing) -> None:
     assert syncing.create.request().code == 0
     next(syncing.create.prefix.glob("lib/python*/site-packages/beta.py")).unlink()
-    said = syncing.create.envsolve("doctor", "--prefix", "env").err
-    (command,) = (it.strip() for it in said.splitlines() if it.startswith("  envsolve create"))
+    errors = syncing.create.envsolve("doctor", "--prefix", "env").err
+    (command,) = (it.strip() for it in errors.splitlines() if it.startswith("  envsolve create"))
     assert syncing.create.envsolve(*shlex.split(command)[1:], "--no-validate", "--cache-dir", "cache").code == 0
     assert "is not what its lock has" not in syncing.create.envsolve("doctor", "--prefix", "env").err
 
 
-def test_an_edited_module_stays_and_counts_as_its_authors(syncing: Syncing) -> None:
+def test_an_edited_module_is_preserved_as_the_users(syncing: Syncing) -> None:
     syncing.require("beta")
     syncing.sync()
     module = next(syncing.create.prefix.glob("lib/python*/site-packages/beta.py"))
@@ -274,7 +274,7 @@ def test_an_edited_module_stays_and_counts_as_its_authors(syncing: Syncing) -> N
     assert "beta.py" in syncing.create("env", "--lock", "pylock.toml", "--force").err
 
 
-def test_a_damaged_conda_package_is_installed_again(syncing: Syncing) -> None:
+def test_a_damaged_conda_package_is_reinstalled(syncing: Syncing) -> None:
     syncing.lock_file = "conda-lock.yml"
     syncing.require("delta", "gamma")
     syncing.sync()
@@ -288,7 +288,7 @@ def test_a_damaged_conda_package_is_installed_again(syncing: Syncing) -> None:
     assert "is up to date" in syncing.sync().err
 
 
-def test_conda_packages_that_are_not_in_the_cache_any_more_are_no_error(syncing: Syncing) -> None:
+def test_conda_packages_missing_from_the_cache_are_not_an_error(syncing: Syncing) -> None:
     syncing.lock_file = "conda-lock.yml"
     syncing.require("delta")
     assert syncing.sync("--no-cache").code == 0
@@ -297,7 +297,7 @@ def test_conda_packages_that_are_not_in_the_cache_any_more_are_no_error(syncing:
     assert done.code == 0, done.err
 
 
-def test_an_environment_is_validated_until_that_passes(syncing: Syncing) -> None:
+def test_an_environment_is_validated_until_it_passes(syncing: Syncing) -> None:
     data = Path("data").absolute()
     syncing.create.index.add("needy", [wheel("needy", "1.0", members={"needy.py": f"open({str(data)!r})".encode()})])
     syncing.require("needy")
@@ -340,7 +340,7 @@ def test_a_failed_validation_is_recorded_and_repeated_by_sync(syncing: Syncing) 
     assert syncing.create.record()["validation_passed"] is True
 
 
-def test_a_validation_writes_nothing_where_envsolve_made_nothing(syncing: Syncing) -> None:
+def test_a_validation_writes_nothing_into_a_foreign_environment(syncing: Syncing) -> None:
     syncing.require("alpha")
     syncing.sync()
     shutil.rmtree("state")
@@ -350,7 +350,7 @@ def test_a_validation_writes_nothing_where_envsolve_made_nothing(syncing: Syncin
 
 
 @pytest.mark.usefixtures("installer")
-def test_an_edited_module_that_fails_is_installed_again(syncing: Syncing) -> None:
+def test_an_edited_module_that_fails_is_reinstalled(syncing: Syncing) -> None:
     members = {"toolbox/__init__.py": b"from toolbox.tools import saw", "toolbox/tools.py": b"saw = 1"}
     syncing.create.index.add("toolbox", [wheel("toolbox", "2.0", members=members)])
     syncing.require("toolbox", "alpha")
@@ -375,7 +375,7 @@ def test_an_edited_module_that_fails_is_installed_again(syncing: Syncing) -> Non
     assert syncing("sync").err == f"note: {prefix} is up to date: it was made from this lock\n"
 
 
-def test_a_framework_that_cannot_be_imported_is_reinstalled_by_sync(syncing: Syncing) -> None:
+def test_a_framework_that_cannot_be_imported_is_reinstalled(syncing: Syncing) -> None:
     members = {"onnxruntime/__init__.py": b"from onnxruntime.capi import x", "onnxruntime/capi/__init__.py": b""}
     syncing.create.index.add("onnxruntime", [wheel("onnxruntime", "1.20.0", members=members)])
     syncing.require("alpha")
@@ -386,7 +386,7 @@ def test_a_framework_that_cannot_be_imported_is_reinstalled_by_sync(syncing: Syn
     assert finding["commands"] == ["envsolve sync --prefix env"]
 
 
-def test_a_record_of_before_is_completed_by_a_validation(syncing: Syncing) -> None:
+def test_an_older_record_is_completed_by_a_validation(syncing: Syncing) -> None:
     syncing.require("alpha")
     syncing.sync()
     record = syncing.create.record()
@@ -397,7 +397,7 @@ def test_a_record_of_before_is_completed_by_a_validation(syncing: Syncing) -> No
     assert syncing.create.record() == {**record, "validation_passed": True}
 
 
-def test_a_lock_that_is_out_of_date_is_installed_and_told(syncing: Syncing) -> None:
+def test_an_outdated_lock_is_installed_with_a_note(syncing: Syncing) -> None:
     syncing.require("alpha")
     Path("pyproject.toml").write_text(Path("pyproject.toml").read_text().replace('"alpha"', '"alpha", "gamma"'))
     done = syncing.sync()
@@ -407,7 +407,7 @@ def test_a_lock_that_is_out_of_date_is_installed_and_told(syncing: Syncing) -> N
     assert "is out of date" in run("python", "-c", "pass").stderr
 
 
-def test_without_a_lock_it_says_how_to_write_one(syncing: Syncing) -> None:
+def test_without_a_lock_the_error_suggests_one(syncing: Syncing) -> None:
     syncing.require("alpha")
     Path("pylock.toml").unlink()
     done = syncing.sync()
@@ -415,7 +415,7 @@ def test_without_a_lock_it_says_how_to_write_one(syncing: Syncing) -> None:
     assert "hint: write it\n  envsolve lock\n" in done.err
 
 
-def test_added_and_synced_is_one_command(syncing: Syncing) -> None:
+def test_one_command_adds_and_syncs(syncing: Syncing) -> None:
     syncing.require("alpha")
     done = syncing("add", "beta<2", "--sync", "--prefix", "env")
     assert done.code == 0, done.err
@@ -428,15 +428,15 @@ def test_added_and_synced_is_one_command(syncing: Syncing) -> None:
     assert environment["validation"]["findings"] == []
 
 
-def test_before_a_gpu_environment_is_made_without_a_gpu_that_is_reported(
+def test_creating_a_gpu_environment_without_a_gpu_is_reported_first(
     project: Project, envsolve: Envsolve, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
     assert project("lock").code == 0
     done = envsolve("create", "env", "--lock", "locks/pylock.toml", "--no-validate", "--cache-dir", "cache")
     assert done.code == 0, done.err
-    said = "the environment is for NVIDIA GPUs and cannot be proven on this machine, which has none"
-    assert done.err.startswith(f"note: {said}\n")
+    note = "the environment is for NVIDIA GPUs and cannot be proven on this machine, which has none"
+    assert done.err.startswith(f"note: {note}\n")
 
 
 def run(*words: str) -> subprocess.CompletedProcess[str]:
@@ -444,7 +444,7 @@ def run(*words: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, capture_output=True, text=True, check=False)
 
 
-def test_a_command_runs_in_the_environment_which_is_made_first(syncing: Syncing) -> None:
+def test_a_command_runs_in_the_environment_and_creates_it_first(syncing: Syncing) -> None:
     syncing.require("alpha")
     program = "import alpha, os, sys; print(sys.prefix, os.environ['VIRTUAL_ENV']); sys.exit(7)"
     done = run("--", "python", "-c", program)
@@ -453,7 +453,7 @@ def test_a_command_runs_in_the_environment_which_is_made_first(syncing: Syncing)
     assert run("python", "-c", "pass").stderr == ""
 
 
-def test_a_command_runs_in_what_the_lock_says_now_unless_it_is_left_as_it_is(syncing: Syncing) -> None:
+def test_a_command_runs_with_the_current_lock_unless_sync_is_off(syncing: Syncing) -> None:
     syncing.require("alpha")
     syncing.sync()
     syncing.require("beta")
@@ -475,7 +475,7 @@ def test_a_conda_environment_is_activated_for_the_command(syncing: Syncing) -> N
     assert done.stdout == f"hello {syncing.create.prefix}\n", done.stderr
 
 
-def test_a_program_that_is_not_there_is_reported(syncing: Syncing) -> None:
+def test_a_missing_program_is_reported(syncing: Syncing) -> None:
     syncing.require("alpha")
     done = run("no-such-program")
     assert done.returncode == 3
@@ -483,7 +483,7 @@ def test_a_program_that_is_not_there_is_reported(syncing: Syncing) -> None:
     assert "no-such-program cannot be run" in done.stderr
 
 
-def test_an_option_that_run_does_not_have_is_no_program(syncing: Syncing) -> None:
+def test_an_unknown_option_of_run_is_not_a_program(syncing: Syncing) -> None:
     syncing.require("alpha")
     done = run("--json", "--", "true")
     assert done.returncode == 2
@@ -491,14 +491,14 @@ def test_an_option_that_run_does_not_have_is_no_program(syncing: Syncing) -> Non
     assert run("python", "-c", "import sys; print(sys.argv[1:])", "--json", "-q").stdout == "['--json', '-q']\n"
 
 
-def test_locks_of_several_targets_are_named_as_they_can_be_typed(syncing: Syncing) -> None:
+def test_locks_of_several_targets_are_named_as_arguments(syncing: Syncing) -> None:
     syncing.require("alpha")
     text = Path("pyproject.toml").read_text().replace('outputs = ["pylock.toml"]\n', "")
     targets = "".join(f'[tool.envsolve.targets.{it}]\noutputs = ["{it}/pylock.toml"]\n' for it in ("one", "two"))
     Path("pyproject.toml").write_text(text + targets)
     assert syncing("lock").code == 0
-    said = syncing.sync()
-    assert said.code == 2
-    assert "locks of their own: one/pylock.toml, two/pylock.toml\n" in said.err
-    assert "hint: name one: --lock one/pylock.toml\n" in said.err
+    refused = syncing.sync()
+    assert refused.code == 2
+    assert "locks of their own: one/pylock.toml, two/pylock.toml\n" in refused.err
+    assert "hint: name one: --lock one/pylock.toml\n" in refused.err
     assert syncing.sync("--lock", "two/pylock.toml").code == 0

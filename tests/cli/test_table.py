@@ -1,4 +1,4 @@
-"""Tables for people: columns that line up, and nothing in them that stands for nothing."""
+"""Tables for people: aligned columns without placeholders for missing values."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ CELLS = st.text(alphabet="abc.0123456789,", max_size=12)
 
 
 @given(rows=st.lists(st.tuples(CELLS, CELLS, CELLS), min_size=1, max_size=6))
-def test_every_cell_begins_where_its_column_does(rows: list[tuple[str, str, str]]) -> None:
+def test_cells_are_aligned_with_their_column(rows: list[tuple[str, str, str]]) -> None:
     header = ("one", "two", "three")
     lines = table(header, rows).replace("\x1b[1m", "").replace("\x1b[0m", "").splitlines()
     assert len(lines) == len(rows) + 1
@@ -48,21 +48,21 @@ def test_on_a_terminal_no_word_is_cut(width: int, monkeypatch: pytest.MonkeyPatc
     assert all(len(line) <= width for line in text.splitlines() if is_table and "also shows" not in line)
 
 
-@pytest.mark.parametrize(("width", "is_said_below"), [(24, True), (60, False)])
-def test_on_a_narrow_terminal_what_is_the_same_in_every_row_is_reported_once(
-    width: int, is_said_below: bool, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(("width", "is_below"), [(24, True), (60, False)])
+def test_on_a_narrow_terminal_constant_columns_are_reported_once(
+    width: int, is_below: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("COLUMNS", str(width))
     monkeypatch.setattr("sys.stdout.isatty", lambda: True, raising=False)
     rows = [("tensorflow", version, "linux-64") for version in ("2.20.0", "2.21.0")]
     text = re.sub(r"\x1b\[[0-9;]*m", "", table(("framework", "version", "platform"), rows))
-    assert (" ".join(text.split()).endswith("(in every row: framework tensorflow, platform linux-64)")) is is_said_below
-    assert text.count("tensorflow") == (1 if is_said_below else 2)
+    assert (" ".join(text.split()).endswith("(in every row: framework tensorflow, platform linux-64)")) is is_below
+    assert text.count("tensorflow") == (1 if is_below else 2)
     assert all(len(line) <= width for line in text.splitlines())
     assert "every row" not in table(("framework", "version", "platform"), rows[:1])
 
 
-def test_a_column_without_a_value_is_left_out() -> None:
+def test_a_column_without_values_is_left_out() -> None:
     assert "two" not in table(("one", "two"), [("a", ""), ("b", "")])
 
 
@@ -75,5 +75,5 @@ def test_a_column_without_a_value_is_left_out() -> None:
         (("2.7", "3.8"), "2.7,3.8"),
     ],
 )
-def test_pythons_in_a_row_are_a_span(pythons: tuple[str, ...], span: str) -> None:
+def test_consecutive_pythons_are_a_range(pythons: tuple[str, ...], span: str) -> None:
     assert python_span(pythons) == span

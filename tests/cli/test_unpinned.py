@@ -1,4 +1,4 @@
-"""Packages beside the frameworks in an environment.yml, a pixi.toml and JSON: named, and left to conda or pip."""
+"""Packages besides the frameworks in an environment.yml, a pixi.toml and JSON: named, and left to conda or pip."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ TARGET = ("--gpu", "8.6", "--driver", "580.65.06", "--platform", "linux-64")
 
 
 def dependencies(done: Result) -> tuple[list[str], list[str]]:
-    """What an environment.yml asks of conda and of pip, beside the frameworks."""
+    """What an environment.yml requires of conda and of pip besides the frameworks."""
     assert done.code == 0, done.err
     listed: list[Any] = yaml.safe_load(done.out)["dependencies"]
     pip: list[str] = next((it["pip"] for it in listed if isinstance(it, dict)), [])
@@ -32,7 +32,7 @@ def _name(spec: str) -> str:
     return re.split("[ =<>]", spec)[0]
 
 
-def test_conda_is_asked_by_its_own_names_and_pip_for_what_conda_has_no_word_for(envsolve: Envsolve) -> None:
+def test_conda_gets_its_own_names_and_pip_the_requirements_that_conda_cannot_express(envsolve: Envsolve) -> None:
     asked = ("numpy>=2", "opencv-python", "uvicorn[standard]", "pywin32; sys_platform == 'win32'")
     done = envsolve("-f", "pytorch", *asked, *TARGET)
     conda, pip = dependencies(done)
@@ -43,7 +43,7 @@ def test_conda_is_asked_by_its_own_names_and_pip_for_what_conda_has_no_word_for(
     assert "--format conda-lock" in done.err
 
 
-def test_beside_wheels_everything_is_a_wheel(envsolve: Envsolve) -> None:
+def test_with_wheels_everything_is_a_wheel(envsolve: Envsolve) -> None:
     done = envsolve("-f", "tensorflow", "numpy>=2", *TARGET, "--source", "pypi")
     conda, pip = dependencies(done)
     assert conda == ["python=3.13", "pip"]
@@ -52,7 +52,7 @@ def test_beside_wheels_everything_is_a_wheel(envsolve: Envsolve) -> None:
     assert "--format requirements" in done.err
 
 
-def test_a_framework_among_the_packages_is_solved_for(envsolve: Envsolve) -> None:
+def test_a_framework_among_the_packages_is_solved(envsolve: Envsolve) -> None:
     by_option = dependencies(envsolve("-f", "pytorch>=2.5", "numpy", *TARGET))
     by_package = dependencies(envsolve("torch>=2.5", "numpy", *TARGET, "--format", "environment"))
     assert by_package == by_option
@@ -70,10 +70,10 @@ def test_a_pixi_manifest_has_them_in_its_two_tables(envsolve: Envsolve) -> None:
     )
 
 
-def test_an_environment_file_is_passed_on(envsolve: Envsolve, tmp_path: Path) -> None:
+def test_an_environment_file_is_preserved(envsolve: Envsolve, tmp_path: Path) -> None:
     path = tmp_path / "mine.yml"
-    asked = "dependencies: [samtools=1.21, pytorch>=2, {pip: [rich]}]\nvariables: {OMP_NUM_THREADS: 4}\n"
-    path.write_text(f"channels: [bioconda]\n{asked}")
+    environment = "dependencies: [samtools=1.21, pytorch>=2, {pip: [rich]}]\nvariables: {OMP_NUM_THREADS: 4}\n"
+    path.write_text(f"channels: [bioconda]\n{environment}")
     done = envsolve("-r", str(path), *TARGET)
     conda, pip = dependencies(done)
     assert "samtools 1.21.*" in conda or "samtools =1.21" in conda
@@ -154,7 +154,7 @@ def test_a_framework_of_a_conda_file_may_be_a_wheel(
 
 
 @pytest.mark.parametrize(
-    ("words", "code", "told"),
+    ("words", "code", "message"),
     [
         (("numpy", "--format", "environment"), "no-framework", "the request includes none"),
         (("-f", "pytorch", "--constraint", "limits.txt"), "requirements-not-supported", "constraints"),
@@ -163,8 +163,8 @@ def test_a_framework_of_a_conda_file_may_be_a_wheel(
         (("-f", "pytorch", "-r", "missing.in"), "requirements-unreadable", "missing.in"),
     ],
 )
-def test_what_they_cannot_hold_is_refused_with_a_lock_as_the_way_out(
-    words: tuple[str, ...], code: str, told: str, envsolve: Envsolve, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def test_requirements_that_the_format_cannot_express_suggest_a_lock(
+    words: tuple[str, ...], code: str, message: str, envsolve: Envsolve, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
     Path("limits.txt").write_text("numpy<3\n")
@@ -172,12 +172,12 @@ def test_what_they_cannot_hold_is_refused_with_a_lock_as_the_way_out(
     done = envsolve(*words, *TARGET)
     assert (done.code, done.out) == (2, "")
     assert done.err.startswith(f"error: {code}\n")
-    assert told in done.err
+    assert message in done.err
     lock = "requirements" if "--override" in words else "conda-lock"
     assert code == "requirements-unreadable" or f"--format {lock}" in done.err
 
 
-def test_a_day_decides_the_framework_alone(envsolve: Envsolve) -> None:
+def test_a_cutoff_date_only_applies_to_the_framework(envsolve: Envsolve) -> None:
     done = envsolve("-f", "pytorch", "numpy", *TARGET, "--exclude-newer", "2024-01-31")
     conda, _ = dependencies(done)
     assert {it.partition("=")[0]: it.split("=")[1] for it in conda if "=" in it}["pytorch"] == "2.1.2"
@@ -187,10 +187,10 @@ def test_a_day_decides_the_framework_alone(envsolve: Envsolve) -> None:
     )
 
 
-def test_a_conda_package_for_one_release_of_the_framework_decides_on_it(
+def test_a_conda_package_for_one_release_of_the_framework_limits_it(
     envsolve: Envsolve, own_channel_server: ChannelServer, mirror: Mirror, tmp_path: Path
 ) -> None:
-    """The channel has PyTorch 2.11, and vLLM there is for 2.10 alone."""
+    """The channel has PyTorch 2.11, and its vLLM is only for 2.10."""
     mirror(own_channel_server)
     ours = own_channel_server.channel("ours")
     ours.add(*(record("vllm", version, ["pytorch 2.10.*"]) for version in ("0.20.0", "0.21.0")))
@@ -207,7 +207,7 @@ def test_a_conda_package_for_one_release_of_the_framework_decides_on_it(
     assert (offline.code, offline.out) == (3, "")
 
 
-def test_json_describes_what_the_same_command_prints(envsolve: Envsolve) -> None:
+def test_json_describes_the_output_of_the_same_command(envsolve: Envsolve) -> None:
     words = ("-f", "pytorch", "numpy", *TARGET)
     document = json.loads(envsolve(*words, "--json").out)
     conda, _ = dependencies(envsolve(*words))
@@ -228,7 +228,7 @@ def test_json_has_every_note_that_is_printed(envsolve: Envsolve, monkeypatch: py
         assert all(text in done.err for text in texts)
 
 
-def test_json_has_the_answers_of_the_other_kind_and_of_other_sources(envsolve: Envsolve) -> None:
+def test_json_describes_answers_of_other_sources(envsolve: Envsolve) -> None:
     document = json.loads(envsolve("-f", "pytorch", *TARGET, "--json").out)
     assert [it["source"] for it in document["frameworks"]] == ["conda-forge"]
     (other,) = document["alternatives"]

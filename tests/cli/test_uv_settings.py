@@ -1,4 +1,4 @@
-"""``uv-settings``: what `envsolve lock` writes for uv, and what uv locks and installs by it, from the same indexes."""
+"""``uv-settings``: what `envsolve lock` writes for uv, and what uv then locks and installs, from the same indexes."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ TWO = (
 
 
 class Project:
-    """A project of uv in the current directory."""
+    """A uv project in the current directory."""
 
     def __init__(self, envsolve: Envsolve, world: IndexServer) -> None:
         self.envsolve, self.world, self.file = envsolve, world, Path("pyproject.toml")
@@ -52,10 +52,10 @@ class Project:
         return self.envsolve("lock", *words, "--cache-dir", "cache")
 
     def uv(self, *words: str) -> str:
-        kept = {name: value for name, value in os.environ.items() if not name.startswith(("UV_", "PIP_"))}
+        inherited = {name: value for name, value in os.environ.items() if not name.startswith(("UV_", "PIP_"))}
         done = subprocess.run(
             [find_uv_bin(), *words, "--cache-dir", "uv-cache", "--no-progress", "--color", "never"],
-            env={**kept, "UV_PYTHON_DOWNLOADS": "never"},
+            env={**inherited, "UV_PYTHON_DOWNLOADS": "never"},
             capture_output=True,
             text=True,
             check=False,
@@ -66,8 +66,8 @@ class Project:
     def installed_by_uv(self, *extras: str) -> dict[str, str]:
         """What uv would install, by name."""
         extra = [word for it in extras for word in ("--extra", it)]
-        said = self.uv("sync", "--dry-run", "--python", "3.11", *extra).splitlines()
-        return dict(it.removeprefix(" + ").split("==") for it in said if it.startswith(" + "))
+        lines = self.uv("sync", "--dry-run", "--python", "3.11", *extra).splitlines()
+        return dict(it.removeprefix(" + ").split("==") for it in lines if it.startswith(" + "))
 
 
 @pytest.fixture
@@ -109,7 +109,7 @@ def test_uv_locks_the_versions_and_digests_of_the_lock(project: Project) -> None
     assert project.installed_by_uv() == versions("pylock.toml")
 
 
-def test_two_targets_are_extras_that_exclude_each_other(project: Project) -> None:
+def test_two_targets_are_conflicting_extras(project: Project) -> None:
     project.write(TWO)
     assert project.lock().code == 0
     project.uv("lock")
@@ -120,7 +120,7 @@ def test_two_targets_are_extras_that_exclude_each_other(project: Project) -> Non
         project.installed_by_uv("gpu", "cpu")
 
 
-def test_a_framework_that_only_a_package_requires_has_its_index(project: Project) -> None:
+def test_a_framework_required_only_by_a_package_has_its_index(project: Project) -> None:
     project.world.add("accelerate", [wheel("accelerate", "1.0", ["torch>=2"])])
     project.write(ONE, HEAD.replace('"torchvision", "torch"', '"accelerate"'))
     assert project.lock().code == 0
@@ -129,7 +129,7 @@ def test_a_framework_that_only_a_package_requires_has_its_index(project: Project
     assert versions("pylock.toml")["torch"] == "2.14.1+cu126"
 
 
-def test_the_second_lock_changes_nothing_and_status_says_so(project: Project) -> None:
+def test_the_second_lock_changes_nothing_and_status_agrees(project: Project) -> None:
     project.write(TWO)
     assert project.lock().code == 0
     text = project.file.read_text()
@@ -146,8 +146,8 @@ def test_the_second_lock_changes_nothing_and_status_says_so(project: Project) ->
     assert project.file.read_text() == text
 
 
-def test_what_was_written_does_not_hold_back_the_next_lock(project: Project) -> None:
-    """uv's settings are those of envsolve too, but not its own: else a new driver would change nothing."""
+def test_written_settings_do_not_limit_the_next_lock(project: Project) -> None:
+    """uv's settings count as those of envsolve, but not its own: else a new driver would change nothing."""
     project.write(TWO)
     assert project.lock().code == 0
     project.file.write_text(project.file.read_text().replace("570.26", "580.65.06"))
@@ -160,7 +160,7 @@ def test_what_was_written_does_not_hold_back_the_next_lock(project: Project) -> 
     assert project.installed_by_uv("gpu") == versions("pylock.gpu.toml")
 
 
-def test_an_extra_that_is_locked_is_read_without_the_lines_of_envsolve(project: Project) -> None:
+def test_a_locked_extra_is_read_without_the_lines_of_envsolve(project: Project) -> None:
     project.world.add("six", releases("six", ["1.0"]))
     head = HEAD.replace("[tool.uv]", '[project.optional-dependencies]\ngpu = ["six"]\n[tool.uv]')
     project.write(f'extras = ["gpu"]\n{TWO}', head)
@@ -183,7 +183,7 @@ def test_add_writes_the_requirement_and_the_version(project: Project) -> None:
     assert project.installed_by_uv() == versions("pylock.toml")
 
 
-def test_what_was_written_goes_with_the_key(project: Project) -> None:
+def test_written_settings_are_removed_with_the_key(project: Project) -> None:
     project.write(TWO)
     before = project.file.read_text()
     assert project.lock().code == 0
@@ -196,7 +196,7 @@ def test_what_was_written_goes_with_the_key(project: Project) -> None:
     assert "pyproject.toml" not in project.lock().err
 
 
-def test_a_ci_system_is_reported_of_the_file(project: Project) -> None:
+def test_a_ci_system_reports_the_file(project: Project) -> None:
     project.write(ONE)
     assert project.lock().code == 0
     project.file.write_text(project.file.read_text().replace("2.14.1+cu126", "2.14.0+cu126"))
@@ -205,7 +205,7 @@ def test_a_ci_system_is_reported_of_the_file(project: Project) -> None:
         assert (done.code, done.out.count("::error file=pyproject.toml")) == (1, 1), done.out
 
 
-def test_without_a_pyproject_toml_there_is_nothing_to_write_to(project: Project) -> None:
+def test_without_a_pyproject_toml_there_is_nothing_to_write(project: Project) -> None:
     project.write(f'frameworks = ["pytorch"]\n{ONE}', "")
     text = project.file.read_text().replace("[tool.envsolve]\n", "").replace("project-dependencies = true\n", "")
     Path("envsolve.toml").write_text(text)
@@ -223,13 +223,13 @@ def test_a_refusal_writes_nothing(project: Project) -> None:
     assert (project.file.read_text(), Path("pylock.toml").exists()) == (text, False)
 
 
-def test_conda_locks_alone_have_nothing_for_uv(project: Project) -> None:
+def test_conda_locks_have_nothing_for_uv(project: Project) -> None:
     project.write(f'{GPU}outputs = ["environment.yml"]\n')
     done = project.lock()
     assert (done.code, "uv-settings: there is no Python lock" in done.err) == (2, True)
 
 
-def test_a_mark_at_the_begin_and_other_line_ends_stay(project: Project) -> None:
+def test_a_byte_order_mark_and_line_ends_are_preserved(project: Project) -> None:
     project.write(ONE)
     project.file.write_bytes(b"\xef\xbb\xbf" + project.file.read_bytes().replace(b"\n", b"\r\n"))
     assert project.lock().code == 0

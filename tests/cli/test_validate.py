@@ -1,4 +1,4 @@
-"""``envsolve validate`` on machines that the fake driver plays, with a PyTorch that does as it is told."""
+"""``envsolve validate`` on simulated machines, with a PyTorch that behaves as configured."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ RTX_3090 = Device("NVIDIA GeForce RTX 3090", "8.6", 24576)
 
 @pytest.fixture(scope="session")
 def bare(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A virtual environment with nothing in it."""
+    """An empty virtual environment."""
     prefix = tmp_path_factory.mktemp("environments") / "bare"
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(prefix)], check=True)
     return prefix
@@ -39,7 +39,7 @@ def bare(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def with_torch(bare: Path, tmp_path: Path) -> Path:
-    """A virtual environment that says it has PyTorch; the double is found on PYTHONPATH."""
+    """A virtual environment with metadata of PyTorch; the double is found on PYTHONPATH."""
     prefix = tmp_path / "environment"
     shutil.copytree(bare, prefix, symlinks=True)
     metadata = site_of(prefix) / "torch-2.13.0.dist-info/METADATA"
@@ -65,7 +65,7 @@ def run(environ: Mapping[str, str], *arguments: str) -> subprocess.CompletedProc
 
 
 def validated(environ: Mapping[str, str], *arguments: str) -> dict[str, Any]:
-    """What --json says; the exit code must agree with it."""
+    """The output of --json; the exit code must agree with it."""
     done = run(environ, "--json", *arguments)
     require_documented(["validate", "--json"], done.stdout)
     answer = json.loads(done.stdout)
@@ -78,7 +78,7 @@ def statuses(answer: Mapping[str, Any]) -> dict[str, str]:
     return {probe["name"]: probe["status"] for probe in answer["probes"]}
 
 
-def test_a_gpu_that_computes_right_is_proven(fake_driver: FakeDriver, with_torch: Path) -> None:
+def test_a_gpu_with_correct_results_passes(fake_driver: FakeDriver, with_torch: Path) -> None:
     answer = validated(machine(fake_driver), "--prefix", str(with_torch))
     assert answer["ok"]
     assert answer["device"] == "cuda"
@@ -95,7 +95,7 @@ def test_a_gpu_that_computes_right_is_proven(fake_driver: FakeDriver, with_torch
     ]
 
 
-def test_a_dependent_framework_runs_its_kernel_beside_the_other(fake_driver: FakeDriver, with_torch: Path) -> None:
+def test_a_dependent_framework_runs_its_kernel_with_the_other(fake_driver: FakeDriver, with_torch: Path) -> None:
     metadata = site_of(with_torch) / "vllm-0.33.0.dist-info/METADATA"
     metadata.parent.mkdir()
     metadata.write_text("Metadata-Version: 2.1\nName: vllm\nVersion: 0.33.0\n")
@@ -111,7 +111,7 @@ def test_a_dependent_framework_runs_its_kernel_beside_the_other(fake_driver: Fak
     assert "SGLang is not installed" in run(right, *words, "-f", "sglang").stderr
 
 
-def test_people_get_a_line_for_each_probe_and_every_finding_with_its_fix(
+def test_text_output_has_a_line_per_probe_and_every_finding_with_its_fix(
     fake_driver: FakeDriver, with_torch: Path
 ) -> None:
     done = run(machine(fake_driver, ENVSOLVE_TEST_TORCH="no-kernel"), "--prefix", str(with_torch))
@@ -125,23 +125,19 @@ def test_people_get_a_line_for_each_probe_and_every_finding_with_its_fix(
     assert done.stderr == ""
 
 
-def test_wrong_results_of_the_driver_fail_and_frameworks_are_not_tried(
-    fake_driver: FakeDriver, with_torch: Path
-) -> None:
+def test_wrong_results_of_the_driver_fail_and_frameworks_are_skipped(fake_driver: FakeDriver, with_torch: Path) -> None:
     answer = validated(machine(fake_driver, kernel="wrong"), "--prefix", str(with_torch))
     assert statuses(answer)["driver"] == "fail"
     assert statuses(answer)["pytorch"] == "skip"
 
 
-def test_a_driver_whose_compiler_fails_leaves_frameworks_to_say_for_themselves(
-    fake_driver: FakeDriver, with_torch: Path
-) -> None:
+def test_a_failing_driver_compiler_leaves_frameworks_to_be_tested(fake_driver: FakeDriver, with_torch: Path) -> None:
     answer = validated(machine(fake_driver, fail={"cuModuleLoadDataEx": 222}), "--prefix", str(with_torch))
     assert (statuses(answer)["driver"], statuses(answer)["pytorch"]) == ("fail", "pass")
     assert not answer["ok"]
 
 
-def test_without_a_driver_an_environment_for_gpus_is_not_proven(fake_driver: FakeDriver, with_torch: Path) -> None:
+def test_without_a_driver_a_gpu_environment_does_not_pass(fake_driver: FakeDriver, with_torch: Path) -> None:
     (site_of(with_torch) / "nvidia_cublas_cu12-12.6.4.1.dist-info").mkdir()
     environ = machine(fake_driver, parts=())
     done = run(environ, "--prefix", str(with_torch))
@@ -151,7 +147,7 @@ def test_without_a_driver_an_environment_for_gpus_is_not_proven(fake_driver: Fak
     assert "use --device cpu to test on the CPU" in done.stderr
 
 
-def test_the_cpu_is_proven_where_nothing_is_of_nvidia(fake_driver: FakeDriver, with_torch: Path) -> None:
+def test_without_nvidia_components_the_cpu_is_tested(fake_driver: FakeDriver, with_torch: Path) -> None:
     answer = validated(machine(fake_driver, parts=()), "--prefix", str(with_torch))
     assert answer["ok"]
     assert answer["device"] == "cpu"
@@ -178,7 +174,7 @@ def test_a_cpu_build_on_a_machine_with_a_gpu_is_reported(fake_driver: FakeDriver
     assert any("this machine has an NVIDIA GPU" in note["text"] for note in on_cpu["notes"])
 
 
-def test_a_planted_library_in_front_of_the_environments_own_is_found(
+def test_a_planted_library_in_front_of_that_of_the_environment_is_found(
     fake_driver: FakeDriver, with_torch: Path, tmp_path: Path
 ) -> None:
     compiled(site_of(with_torch) / "nvidia/cuda_runtime/lib/libcudart.so.12", CUDART.format(number=12060))
@@ -217,7 +213,7 @@ def test_two_cuda_majors_in_one_process_are_found(fake_driver: FakeDriver, with_
     assert statuses(answer)["loaded"] == "fail"
 
 
-def test_every_gpu_is_proven_and_the_bad_one_named(fake_driver: FakeDriver, with_torch: Path) -> None:
+def test_every_gpu_is_tested_and_the_bad_one_named(fake_driver: FakeDriver, with_torch: Path) -> None:
     environ = machine(fake_driver, devices=[H200, H200, H200], kernel="wrong@1")
     answer = validated(environ, "--prefix", str(with_torch), "--all-gpus")
     assert statuses(answer)["driver"] == "fail"
@@ -226,19 +222,19 @@ def test_every_gpu_is_proven_and_the_bad_one_named(fake_driver: FakeDriver, with
 
 
 @pytest.mark.thorough
-def test_one_gpu_is_chosen_by_its_number(fake_driver: FakeDriver, with_torch: Path) -> None:
+def test_one_gpu_is_selected_by_its_number(fake_driver: FakeDriver, with_torch: Path) -> None:
     environ = machine(fake_driver, devices=[H200, H200], kernel="wrong@0")
     answer = validated(environ, "--prefix", str(with_torch), "--device", "cuda:1")
     assert statuses(answer)["driver"] == "pass"
     assert statuses(answer)["pytorch on GPU 1"] == "pass"
 
 
-def test_a_gpu_that_is_not_there_is_a_finding(fake_driver: FakeDriver, bare: Path) -> None:
+def test_a_missing_gpu_is_a_finding(fake_driver: FakeDriver, bare: Path) -> None:
     answer = validated(machine(fake_driver), "--prefix", str(bare), "--device", "cuda:5")
     assert statuses(answer)["driver"] == "fail"
 
 
-def test_an_interrupt_ends_the_probes_and_says_so(fake_driver: FakeDriver, with_torch: Path, tmp_path: Path) -> None:
+def test_an_interrupt_ends_the_probes_with_a_message(fake_driver: FakeDriver, with_torch: Path, tmp_path: Path) -> None:
     environ = machine(fake_driver, hang=["cuInit"], TMPDIR=str(tmp_path))
     command = [sys.executable, "-m", "envsolve", "validate", "--prefix", str(with_torch)]
     process = subprocess.Popen(command, env=environ, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
@@ -250,7 +246,7 @@ def test_an_interrupt_ends_the_probes_and_says_so(fake_driver: FakeDriver, with_
 
 
 def _text_of(path: Path) -> str:
-    """What a probe has told so far; nothing where it ended meanwhile."""
+    """What a probe has printed so far; empty if it has ended."""
     try:
         return path.read_text()
     except FileNotFoundError:
@@ -272,7 +268,7 @@ def test_junit_has_a_case_for_each_probe(fake_driver: FakeDriver, with_torch: Pa
     assert "error: wrong-result" in failure.text
 
 
-def test_what_failed_is_an_item_in_the_formats_of_ci_systems(fake_driver: FakeDriver, with_torch: Path) -> None:
+def test_failures_are_items_in_the_formats_of_ci_systems(fake_driver: FakeDriver, with_torch: Path) -> None:
     environ = machine(fake_driver, ENVSOLVE_TEST_TORCH="wrong-matmul")
     done = run(environ, "--prefix", str(with_torch), "--output-format", "sarif")
     assert done.returncode == 1
@@ -281,15 +277,13 @@ def test_what_failed_is_an_item_in_the_formats_of_ci_systems(fake_driver: FakeDr
     assert "\ncause: " in result["message"]["text"]
 
 
-def test_an_environment_without_frameworks_says_that_nothing_was_computed_in_it(
-    fake_driver: FakeDriver, bare: Path
-) -> None:
+def test_an_environment_without_frameworks_notes_that_nothing_was_computed(fake_driver: FakeDriver, bare: Path) -> None:
     done = run(machine(fake_driver), "--prefix", str(bare))
     assert done.returncode == 0
     assert "has no framework that envsolve knows" in done.stderr
 
 
-def test_frameworks_that_are_missing_are_named(envsolve: Envsolve, bare: Path) -> None:
+def test_missing_frameworks_are_named(envsolve: Envsolve, bare: Path) -> None:
     done = envsolve("validate", "--prefix", str(bare), "-f", "vllm")
     assert (done.code, "PyTorch and vLLM are not installed in" in done.err) == (2, True)
     done = envsolve("validate", "--prefix", str(bare), "-f", "jax")
@@ -329,19 +323,19 @@ def test_a_mistake_is_one_clear_error(envsolve: Envsolve, arguments: tuple[str, 
 @pytest.mark.parametrize(
     ("typed", "meant"), [("vLLM==0.30", "vllm"), ("torch>=2", "pytorch"), ("tensorflw", "tensorflow")]
 )
-def test_a_framework_that_cannot_be_validated_has_a_name_to_try(envsolve: Envsolve, typed: str, meant: str) -> None:
+def test_a_framework_without_a_probe_suggests_another_name(envsolve: Envsolve, typed: str, meant: str) -> None:
     done = envsolve("validate", "-f", typed)
     assert done.code == 2
     assert f"hint: did you mean {meant}?\n  envsolve validate -f {meant}\n" in done.err
 
 
 @pytest.mark.thorough
-def test_what_the_environment_says_of_other_commands_does_not_count(fake_driver: FakeDriver, with_torch: Path) -> None:
+def test_settings_of_other_commands_are_ignored(fake_driver: FakeDriver, with_torch: Path) -> None:
     others = {"ENVSOLVE_GPU": "8.6", "ENVSOLVE_PYTHON": "3.11", "ENVSOLVE_FRAMEWORK": "tensorflow"}
     assert validated(machine(fake_driver, **others), "--prefix", str(with_torch))["ok"]
 
 
-def test_a_python_that_is_too_old_is_reported_so(envsolve: Envsolve, tmp_path: Path) -> None:
+def test_an_old_python_is_reported(envsolve: Envsolve, tmp_path: Path) -> None:
     program = tmp_path / "python"
     answers = "*version_info*) echo '[3, 6]' > \"$3\";;"
     program.write_text(f"#!/bin/sh\ncase \"$*\" in {answers} *) exec {sys.executable} -c 'x = (';; esac\n")
@@ -350,16 +344,14 @@ def test_a_python_that_is_too_old_is_reported_so(envsolve: Envsolve, tmp_path: P
     assert (done.code, done.err.partition("\n")[0]) == (2, "error: python-too-old")
 
 
-def test_naming_a_gpu_means_the_gpu(fake_driver: FakeDriver, with_torch: Path) -> None:
+def test_naming_a_gpu_implies_the_gpu_device(fake_driver: FakeDriver, with_torch: Path) -> None:
     answer = validated(machine(fake_driver, parts=()), "--prefix", str(with_torch), "--device", "cuda:0")
     assert answer["device"] == "cuda"
     assert not answer["ok"]
 
 
 @pytest.mark.thorough
-def test_a_display_card_beside_the_gpu_that_is_proven_does_not_matter(
-    fake_driver: FakeDriver, with_torch: Path
-) -> None:
+def test_a_display_card_beside_the_tested_gpu_does_not_matter(fake_driver: FakeDriver, with_torch: Path) -> None:
     modules = site_of(with_torch) / "torch"
     (modules / "lib").mkdir(parents=True)
     (modules / "__init__.py").touch()
@@ -379,7 +371,7 @@ def test_a_framework_that_is_not_installed_is_named(envsolve: Envsolve, bare: Pa
 
 
 @pytest.mark.thorough
-def test_one_framework_alone_is_looked_at(fake_driver: FakeDriver, with_torch: Path) -> None:
+def test_a_single_framework_can_be_tested(fake_driver: FakeDriver, with_torch: Path) -> None:
     (site_of(with_torch) / "onnxruntime").mkdir()
     (site_of(with_torch) / "onnxruntime/__init__.py").touch()
     metadata = site_of(with_torch) / "onnxruntime-1.31.1.dist-info/METADATA"
@@ -391,7 +383,7 @@ def test_one_framework_alone_is_looked_at(fake_driver: FakeDriver, with_torch: P
     assert [it["about"] for it in answer["findings"]] == []
 
 
-def test_nothing_is_proven_where_nothing_computes(fake_driver: FakeDriver, bare: Path, tmp_path: Path) -> None:
+def test_without_a_computation_nothing_passes(fake_driver: FakeDriver, bare: Path, tmp_path: Path) -> None:
     metadata = tmp_path / "modules/cupy_cuda12x-14.0.0.dist-info/METADATA"
     metadata.parent.mkdir(parents=True)
     metadata.write_text("Metadata-Version: 2.1\nName: cupy-cuda12x\nVersion: 14.0.0\n")
@@ -402,7 +394,7 @@ def test_nothing_is_proven_where_nothing_computes(fake_driver: FakeDriver, bare:
     assert done.stdout.splitlines()[-1].endswith("not proven, no operation could run")
 
 
-def test_libraries_that_only_a_gpu_needs_are_missed_where_images_are_built_without_one(
+def test_gpu_libraries_are_required_when_images_are_built_without_a_gpu(
     fake_driver: FakeDriver, bare: Path, tmp_path: Path
 ) -> None:
     modules = tmp_path / "modules"
@@ -437,7 +429,7 @@ def package(prefix: Path, name: str, code: str, *, requested: bool = True) -> No
 WANTS_A_GPU = "raise OSError('libcuda.so.1: cannot open shared object file: No such file or directory')\n"
 
 
-def test_what_was_requested_is_imported(fake_driver: FakeDriver, with_torch: Path) -> None:
+def test_requested_modules_are_imported(fake_driver: FakeDriver, with_torch: Path) -> None:
     package(with_torch, "alpha", "")
     package(with_torch, "beta", "import os; os.environ['ALPHA_IS_HERE']\n")
     package(with_torch, "gamma", "raise RuntimeError('not requested')\n", requested=False)
@@ -459,7 +451,7 @@ def test_a_module_that_ends_its_process_is_reported(fake_driver: FakeDriver, wit
     assert "SIGABRT" in probe["detail"]
 
 
-def test_a_module_that_wants_a_gpu_is_not_tried_without_one(fake_driver: FakeDriver, with_torch: Path) -> None:
+def test_a_module_that_needs_a_gpu_is_skipped_without_one(fake_driver: FakeDriver, with_torch: Path) -> None:
     code = f"try:\n    {WANTS_A_GPU}except OSError as error:\n    raise ImportError('not loaded') from error\n"
     package(with_torch, "alpha", code)
     with_gpu = validated(machine(fake_driver), "--prefix", str(with_torch))
@@ -470,7 +462,7 @@ def test_a_module_that_wants_a_gpu_is_not_tried_without_one(fake_driver: FakeDri
     assert done.stdout.endswith("proven by pytorch; not tried: import alpha\n")
 
 
-def test_a_framework_that_is_named_is_tested_alone(fake_driver: FakeDriver, with_torch: Path) -> None:
+def test_a_named_framework_is_the_only_one_tested(fake_driver: FakeDriver, with_torch: Path) -> None:
     package(with_torch, "alpha", "raise RuntimeError\n")
     answer = validated(machine(fake_driver), "--prefix", str(with_torch), "-f", "pytorch")
     assert answer["ok"]

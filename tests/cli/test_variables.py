@@ -1,4 +1,4 @@
-"""Variables of envsolve that are set and that nothing reads."""
+"""Variables of envsolve that are set and never read."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ def test_a_misspelled_variable_is_noted(
     assert name not in envsolve("-q", "-f", "jax", "--gpu", "none").err
 
 
-def test_it_is_noted_below_an_error_too(envsolve: Envsolve, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_it_is_also_noted_below_an_error(envsolve: Envsolve, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ENVSOLVE_DRIVR", "580")
     done = envsolve("-f", "pytroch")
     assert done.code == 2
     assert "did you mean ENVSOLVE_DRIVER?" in done.err
 
 
-def test_what_is_read_is_not_noted() -> None:
+def test_known_variables_are_not_noted() -> None:
     known = (
         "ENVSOLVE_GPU",
         "ENVSOLVE_CHECK",

@@ -1,4 +1,4 @@
-"""Transcripts in Markdown: what a page shows of a command is what the command prints, when it is run again.
+"""Transcripts in Markdown: a page shows the current output of a command, which is run again.
 
 A block is indented (README) or fenced as ``console`` (docs). What follows a line with a prompt is its output. An HTML
 comment above a block of docs says what it needs:
@@ -22,7 +22,7 @@ Answer = Callable[[str], list[str]]
 
 
 class Block(NamedTuple):
-    """A fenced block: its language, its lines, what the comments above it say, and where its lines begin and end."""
+    """A fenced block: its language, its lines, the comments above it, and where its lines begin and end."""
 
     language: str
     lines: tuple[str, ...]
@@ -31,12 +31,12 @@ class Block(NamedTuple):
     end: int
 
     def says(self, word: str) -> str | None:
-        """What a comment above it says by that word."""
+        """The value of that word in a comment above it."""
         return dict(self.comments).get(word)
 
     @property
     def commands(self) -> list[str]:
-        """The commands of a transcript; one that goes on behind a backslash is one."""
+        """The commands of a transcript; one continued with a backslash is one."""
         return [command for command, _ in transcript(self.lines)]
 
 
@@ -76,17 +76,17 @@ def transcript(lines: tuple[str, ...]) -> list[tuple[str, tuple[str, ...]]]:
 
 
 def fenced_again(lines: tuple[str, ...], answer: Answer) -> list[str]:
-    """The lines of a fenced transcript as they are now."""
+    """The lines of a fenced transcript with the current output."""
     return [it for command, shown in transcript(lines) for it in (*shown, *answer(command))]
 
 
 def indented_again(text: str, answer: Answer) -> str:
-    """``text`` with every indented transcript as it is now."""
+    """``text`` with every indented transcript updated."""
     lines: list[str] = []
     answered = False
     for line in text.splitlines():
         if line.startswith(INDENT + PROMPT):
-            lines += [line, *(INDENT + said for said in answer(line.removeprefix(INDENT + PROMPT)))]
+            lines += [line, *(INDENT + printed for printed in answer(line.removeprefix(INDENT + PROMPT)))]
             answered = True
         elif not (answered and line.startswith(INDENT)):
             lines.append(line)

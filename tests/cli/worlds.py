@@ -1,4 +1,4 @@
-"""Made-up packages with the names of real ones: a default index, and one as PyTorch has it, for each build."""
+"""Made-up packages with the names of real ones: a default index, and one like PyTorch's, for each build."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def torch(version: str, *requires: str, tags: str = CP311) -> IndexFile:
 
 
 def vision(version: str, of: str, tags: str = CP311) -> IndexFile:
-    """The torchvision that goes with one PyTorch."""
+    """The torchvision for one PyTorch."""
     return wheel("torchvision", version, ["numpy", f"torch=={of}"], tags=tags)
 
 

@@ -1,4 +1,4 @@
-"""The loopback channels, and rattler sent there in place of conda.anaconda.org."""
+"""The loopback channels, used by rattler in place of conda.anaconda.org."""
 
 from __future__ import annotations
 
@@ -17,21 +17,21 @@ Mirror = Callable[[ChannelServer], Path]
 
 @pytest.fixture(scope="session")
 def channel_server() -> Iterator[ChannelServer]:
-    """The recorded channels, for everybody: nothing is to be added to this server, and no fault."""
+    """The recorded channels, shared: nothing may be added to this server, and no fault."""
     with ChannelServer() as server:
         yield server
 
 
 @pytest.fixture
 def own_channel_server() -> Iterator[ChannelServer]:
-    """The recorded channels on a server of the test's own, for channels and faults of its own."""
+    """The recorded channels on the test's own server, for additional channels and faults."""
     with ChannelServer() as server:
         yield server
 
 
 @pytest.fixture
 def mirror(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Mirror:
-    """Send rattler to a server in place of conda.anaconda.org, and tell where its configuration lies.
+    """Send rattler to a server in place of conda.anaconda.org, and return the directory of its configuration.
 
     It and all else that rattler reads and keeps is below a directory of the test, the cache in RATTLER_CACHE_DIR. Only
     /etc/rattler/config.toml and /etc/envsolve/config.toml would be read beside it.
@@ -55,5 +55,5 @@ def mirror(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Mirror:
 
 @pytest.fixture
 def mirrored(mirror: Mirror, channel_server: ChannelServer) -> Path:
-    """Send rattler to the recorded channels in place of conda.anaconda.org; the path of its configuration."""
+    """Point rattler to the recorded channels in place of conda.anaconda.org; the path of its configuration."""
     return mirror(channel_server)

@@ -1,4 +1,4 @@
-"""What may go wrong with an answer of a channel, and what its files may be turned into."""
+"""Possible faults in an answer of a channel, and replacements for its files."""
 
 from __future__ import annotations
 
@@ -26,32 +26,32 @@ class Fault(NamedTuple):
     alter: Callable[[bytes], bytes] | None = None
 
     def meets(self, path: str) -> bool:
-        """Whether it is about ``path``; ``*`` stands for anything, slashes too."""
+        """Whether it applies to ``path``; ``*`` matches anything, slashes too."""
         return fnmatchcase(path, self.pattern)
 
 
 def garbled(content: bytes) -> bytes:
-    """For ``alter``: what no program can unpack or read."""
+    """For ``alter``: data that no program can unpack or read."""
     return bytes(byte ^ 0x5A for byte in content)
 
 
 def halved(content: bytes) -> bytes:
-    """For ``alter``: a file that ends too soon, though the server holds it to be whole."""
+    """For ``alter``: a truncated file, which the server presents as complete."""
     return content[: len(content) // 2]
 
 
 def no_json(content: bytes) -> bytes:
-    """For ``alter``: a file that unpacks well and then is no JSON."""
+    """For ``alter``: a file that unpacks and then is not JSON."""
     return _like(content, NOT_JSON)
 
 
 def log_in(content: bytes) -> bytes:
-    """For ``alter``: the page that a company's proxy sends in place of anything."""
+    """For ``alter``: the page that a company's proxy sends instead."""
     return _like(content, b"<!DOCTYPE html><html><title>Log in</title></html>")
 
 
 def other_shard(content: bytes) -> bytes:
-    """For ``alter``: a shard that can be read and that its hash is not true of."""
+    """For ``alter``: a readable shard that does not match its hash."""
     shard = msgpack.unpackb(zstandard.decompress(content))
     for records in (shard["packages"], shard["packages.conda"]):
         for it in records.values():

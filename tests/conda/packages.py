@@ -1,4 +1,4 @@
-"""Conda packages that can be installed, small and real, and a Python among them that is the one that runs the tests."""
+"""Small real conda packages that can be installed, including a Python, the one that runs the tests."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def package(
     build: str = "0",
     lies: bool = False,
 ) -> MadePackage:
-    """A package in the format ``.conda``, with its record; one that ``lies`` is not what its record says."""
+    """A package in the format ``.conda``, with its record; one that ``lies`` does not match its record."""
     files = {f"share/{name}.txt": name.encode()} if files is None else files
     made = record(name, version, depends, build=build, noarch=noarch)
     content = _packed(made.file_name.removesuffix(".conda"), made.fields, files, noarch)
@@ -47,8 +47,8 @@ def package(
         "sha256": sha256(content).hexdigest(),
         "size": len(content),
     }
-    told: dict[str, Any] = {**made.fields, **digests}
-    return made._replace(content=content + b" " if lies else content, fields=told)  # type: ignore[arg-type]
+    fields: dict[str, Any] = {**made.fields, **digests}
+    return made._replace(content=content + b" " if lies else content, fields=fields)  # type: ignore[arg-type]
 
 
 def python_package() -> MadePackage:
@@ -74,15 +74,15 @@ def _packed(stem: str, fields: Record, files: Files, noarch: str | None) -> byte
     if noarch == "python":
         linked = {"noarch": {"type": "python", "entry_points": []}, "package_metadata_version": 1}
         info["info/link.json"] = json.dumps(linked).encode()
-    held = io.BytesIO()
-    with zipfile.ZipFile(held, "w") as archive:
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w") as archive:
         for name, content in (
             ("metadata.json", json.dumps({"conda_pkg_format_version": 2}).encode()),
             (f"pkg-{stem}.tar.zst", _tarred(files)),
             (f"info-{stem}.tar.zst", _tarred(info)),
         ):
             archive.writestr(zipfile.ZipInfo(name, _LONG_AGO), content)
-    return held.getvalue()
+    return buffer.getvalue()
 
 
 def _path(name: str, content: bytes | Path) -> dict[str, object]:
@@ -95,8 +95,8 @@ def _path(name: str, content: bytes | Path) -> dict[str, object]:
 
 
 def _tarred(files: Files) -> bytes:
-    held = io.BytesIO()
-    with tarfile.open(fileobj=held, mode="w") as archive:
+    buffer = io.BytesIO()
+    with tarfile.open(fileobj=buffer, mode="w") as archive:
         for name, content in files.items():
             member = tarfile.TarInfo(name)
             if isinstance(content, Path):
@@ -105,4 +105,4 @@ def _tarred(files: Files) -> bytes:
             else:
                 member.size, member.mode = len(content), 0o755 if name.startswith("bin/") else 0o644
                 archive.addfile(member, io.BytesIO(content))
-    return zstandard.compress(held.getvalue())
+    return zstandard.compress(buffer.getvalue())

@@ -1,4 +1,4 @@
-"""Records of packages that never were, with files that their hashes and sizes are true of."""
+"""Records of packages that do not exist, with files that match their hashes and sizes."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _UPLOADED = "2026-01-01T00:00:00+00:00"
 
 
 class MadePackage(NamedTuple):
-    """A package's file, and what its channel says of it."""
+    """A package's file, and its record on the channel."""
 
     file_name: str
     content: bytes

@@ -1,4 +1,4 @@
-"""One channel of the server: the files that its address holds, made when they are first asked for."""
+"""One channel of the server: its files, made when they are first requested."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class File(NamedTuple):
 
 
 class Shelf:
-    """A channel under ``url``, with the parts that were added to it.
+    """A channel under ``url``, with the subdirectories that were added to it.
 
     ``zst`` is whether repodata lie there packed too, ``sharded`` whether in shards too (CEP 16,
     https://github.com/conda/ceps/blob/main/cep-0016.md); plain JSON lies there always.
@@ -50,20 +50,20 @@ class Shelf:
         self._files: dict[str, Mapping[str, File]] = {}
 
     def add(self, *packages: MadePackage) -> None:
-        """List packages beside those added before, each in the part that its record names."""
+        """List packages in addition to earlier ones, each in the subdirectory of its record."""
         for it in packages:
             self._parts.setdefault(it.subdir, {})[it.file_name] = it.fields
             self._packages[f"{it.subdir}/{it.file_name}"] = it.content
             self._files.pop(it.subdir, None)
 
     def withdraw(self, file_name: str) -> None:
-        """List a package no more."""
+        """Remove a package from the list."""
         for subdir, records in self._parts.items():
             if records.pop(file_name, None) is not None:
                 self._files.pop(subdir, None)
 
     def open(self, *subdirs: str) -> None:
-        """Have these parts, be they empty: a channel without ``noarch`` is none to rattler."""
+        """Create these subdirectories, even if empty: rattler requires ``noarch``."""
         for subdir in subdirs:
             self._parts.setdefault(subdir, {})
 
@@ -79,11 +79,11 @@ class Shelf:
         return self._files[subdir].get(name)
 
     def subdirs(self) -> frozenset[str]:
-        """The parts that the channel has."""
+        """The subdirectories of the channel."""
         return frozenset(self._parts)
 
     def records(self, subdir: str) -> Records:
-        """What the channel lists in one part."""
+        """The packages in one subdirectory."""
         return self._parts[subdir]
 
     def _made(self, subdir: str) -> Mapping[str, File]:
@@ -111,7 +111,7 @@ class RecordedShelf(Shelf):
 
 
 def shards(subdir: str, records: Records) -> Mapping[str, File]:
-    """The index of shards, and for each package name its shard, by their paths below the part."""
+    """The index of shards, and for each package name its shard, by their paths below the subdirectory."""
     named: dict[str, dict[str, Record]] = {}
     for file_name, it in records.items():
         named.setdefault(it["name"], {})[file_name] = it

@@ -1,4 +1,4 @@
-"""What rattler makes of channels, in a process of its own: py-rattler 0.28 crashes now and then where one ends.
+"""The results of rattler for channels, in its own process: py-rattler 0.28 sometimes crashes when a process ends.
 
 The process reads rattler's configuration where envsolve does, and so goes where the fixture ``mirrored`` sends it.
 """
@@ -31,7 +31,7 @@ class Way(NamedTuple):
     """How channels are read.
 
     ``cache`` names a cache below RATTLER_CACHE_DIR. ``timeout`` is in seconds, for each answer of the server. Nothing
-    is tried again, but for what rattler tries without being told to.
+    is tried again, except what rattler retries by itself.
     """
 
     zst: bool = True
@@ -42,7 +42,7 @@ class Way(NamedTuple):
 
 
 class Request(NamedTuple):
-    """A case on channels whose addresses begin with ``base``, which has no slash at its end."""
+    """A case on channels whose addresses begin with ``base``, without a slash at its end."""
 
     case: Case
     base: str = ANACONDA
@@ -50,7 +50,7 @@ class Request(NamedTuple):
 
 
 class Answer(NamedTuple):
-    """What came out, or the class and the text of the error that came instead, and how many seconds it took."""
+    """The result, or the class and the text of the error, and the time in seconds."""
 
     outcome: Outcome
     error: str
@@ -65,11 +65,11 @@ def case(*specs: str, channels: tuple[str, ...] = ("conda-forge",), cuda: str | 
 
 
 def ask_rattler(requests: Iterable[Request], *, at_once: bool = False) -> Sequence[Answer]:
-    """The answers in the order of the requests; ``at_once`` lets none wait for another."""
-    asked = {"requests": [(it.case._asdict(), it.base, it.way) for it in requests], "at_once": at_once}
+    """The answers in the order of the requests; ``at_once`` runs them concurrently."""
+    question = {"requests": [(it.case._asdict(), it.base, it.way) for it in requests], "at_once": at_once}
     ran = subprocess.run(
         [sys.executable, "-m", "tests.conda.solving"],
-        input=json.dumps(asked, default=str),
+        input=json.dumps(question, default=str),
         capture_output=True,
         text=True,
         cwd=ROOT,
@@ -111,7 +111,7 @@ async def _answers(requests: list[Request], *, at_once: bool) -> list[Answer]:
 
 
 def _read(case: dict[str, Any], base: str, way: list[Any]) -> Request:
-    """What came as JSON, whose lists were tuples."""
+    """The JSON result, whose lists were tuples."""
     newest = case["exclude_newer"]
     lists = {key: tuple(value) for key, value in case.items() if isinstance(value, list)}
     read = Case(**{**case, **lists, "exclude_newer": newest and date.fromisoformat(newest)})

@@ -11,7 +11,7 @@ def _home(directory: Path, text: str) -> Path:
     return directory
 
 
-def test_no_settings_say_nothing(tmp_path: Path) -> None:
+def test_no_settings_give_nothing(tmp_path: Path) -> None:
     assert read_condarc({}, tmp_path) == Condarc()
     assert read_condarc({}, None) == Condarc()
 
@@ -22,7 +22,7 @@ def test_the_alias_is_where_channels_with_a_bare_name_are(tmp_path: Path) -> Non
     )
 
 
-def test_the_variable_comes_before_the_file_and_the_named_file_before_the_one_at_home(tmp_path: Path) -> None:
+def test_the_variable_overrides_the_file_and_a_named_file_the_one_at_home(tmp_path: Path) -> None:
     home = _home(tmp_path, "channel_alias: http://127.0.0.1/home\n")
     named = tmp_path / "other"
     named.write_text("channel_alias: http://127.0.0.1/named\n")
@@ -31,14 +31,14 @@ def test_the_variable_comes_before_the_file_and_the_named_file_before_the_one_at
     assert read_condarc(environ, home).alias == "http://127.0.0.1/variable"
 
 
-def test_a_channel_may_have_an_address_of_its_own(tmp_path: Path) -> None:
+def test_a_channel_may_have_its_own_address(tmp_path: Path) -> None:
     found = read_condarc({}, _home(tmp_path, "custom_channels:\n  ours: http://127.0.0.1/chan/\n"))
     assert found.address_of("ours") == "http://127.0.0.1/chan/ours"
     assert found.address_of("ours/label/dev") == "http://127.0.0.1/chan/ours/label/dev"
     assert found.address_of("conda-forge") == "conda-forge"
 
 
-def test_defaults_are_several_channels_which_the_settings_may_name(tmp_path: Path) -> None:
+def test_defaults_are_several_channels_which_settings_can_change(tmp_path: Path) -> None:
     anaconda = "https://repo.anaconda.com/pkgs/"
     usual = [f"{anaconda}main", f"{anaconda}r"]
     assert Condarc().addresses_of(["conda-forge", "defaults"], "linux-64") == ["conda-forge", *usual]
@@ -50,7 +50,7 @@ def test_defaults_are_several_channels_which_the_settings_may_name(tmp_path: Pat
     assert none.addresses_of(["defaults", "conda-forge"], "linux-64") == ["conda-forge"]
 
 
-def test_settings_about_other_things_are_not_even_parsed(tmp_path: Path) -> None:
+def test_other_settings_are_not_parsed(tmp_path: Path) -> None:
     assert read_condarc({}, _home(tmp_path, "channels: [defaults\n")) == Condarc()
 
 
@@ -62,14 +62,14 @@ BOMBS = [f"{_BOMB}custom_channels: {{a: *a11}}\n", f"{_BOMB}default_channels: [*
 @pytest.mark.parametrize(
     "text", ["channel_alias: [1, 2]\n", "custom_channels: 3\n", "default_channels: x\n", "channel_alias: {\n", *BOMBS]
 )
-def test_settings_that_cannot_be_read_are_one_clear_error(text: str, tmp_path: Path) -> None:
+def test_unreadable_settings_are_one_clear_error(text: str, tmp_path: Path) -> None:
     with pytest.raises(UsageError) as caught:
         read_condarc({}, _home(tmp_path, text))
     assert caught.value.code == "conda-settings-invalid"
     assert str(tmp_path) in caught.value.message
 
 
-def test_where_settings_are_no_yaml_the_line_is_reported(tmp_path: Path) -> None:
+def test_invalid_yaml_is_reported_with_its_line(tmp_path: Path) -> None:
     with pytest.raises(UsageError) as caught:
         read_condarc({}, _home(tmp_path, "channels: [a]\nchannel_alias: }\n"))
     assert "line 2" in caught.value.cause[0]

@@ -1,4 +1,4 @@
-"""What rattler says becomes an error with a way out."""
+"""Messages of rattler become errors with a hint."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _JOB = {"channels": ["conda-forge"]}
         ("GatewayError", "something that nobody has seen before", "channel-unreadable"),
     ],
 )
-def test_each_failure_has_its_code_and_a_way_out(kind: str, text: str, code: str) -> None:
+def test_each_failure_has_its_code_and_a_hint(kind: str, text: str, code: str) -> None:
     error = outside(kind, text, _JOB, offline=False)
     assert (error.code, error.cause) == (code, (text,))
     assert error.hints
@@ -35,12 +35,12 @@ def test_each_failure_has_its_code_and_a_way_out(kind: str, text: str, code: str
         ),
     ],
 )
-def test_the_channel_that_is_at_fault_is_named(channel: str, text: str, code: str) -> None:
+def test_the_failing_channel_is_named(channel: str, text: str, code: str) -> None:
     error = outside("GatewayError", text, {"channels": [channel, "conda-forge"]}, offline=False)
     assert (error.code, error.message.startswith(f"the channel {channel} ")) == (code, True)
 
 
-def test_settings_that_cannot_be_read_are_named_and_not_drawn() -> None:
+def test_unreadable_settings_are_named() -> None:
     text = "/home/me/config.toml: Error parsing: line 2, column 2\n  |\n2 | [\n  |  ^\nunquoted keys cannot be empty\n"
     error = outside("ConfigError", text, _JOB, offline=False)
     assert error.cause == (

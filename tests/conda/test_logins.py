@@ -1,4 +1,4 @@
-"""What opens channels goes to rattler apart from their addresses."""
+"""Credentials of channels are passed to rattler separately from their addresses."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from envsolve.errors import UsageError
         ),
     ],
 )
-def test_tokens_are_mirrors_and_logins_belong_to_servers(address: str, logins: Logins) -> None:
+def test_tokens_become_mirrors_and_logins_apply_to_servers(address: str, logins: Logins) -> None:
     assert logins_of([address]) == logins
 
 

@@ -1,4 +1,4 @@
-"""What conda packages are called on package indexes, and the other way round."""
+"""The names of conda packages on package indexes, and the other way round."""
 
 from __future__ import annotations
 
@@ -53,11 +53,11 @@ def test_a_python_package_provides_the_project_it_is_built_from(conda: str, proj
 
 
 @pytest.mark.parametrize("name", ["tzdata", "graphviz", "xz", "zlib", "yaml", "brotli", "pytorch-gpu"])
-def test_what_does_not_depend_on_python_provides_no_project(name: str) -> None:
+def test_a_package_without_python_provides_no_project(name: str) -> None:
     assert python_names(package(name, depends=("libgcc >=13",))) == ()
 
 
-def test_a_build_for_cuda_provides_the_plugin_of_its_cuda() -> None:
+def test_a_cuda_build_provides_the_plugin_of_its_cuda() -> None:
     assert python_names(package("jaxlib", build="cuda129_py312h0_200")) == (
         ("jaxlib", "jax-cuda12-pjrt", "jax-cuda12-plugin")
     )
@@ -90,7 +90,7 @@ def test_a_build_for_cuda_provides_the_plugin_of_its_cuda() -> None:
         )),
     ],
 )  # fmt: skip
-def test_a_project_is_looked_for_under_the_names_conda_may_give_it(project: str, candidates: tuple[str, ...]) -> None:
+def test_a_project_is_looked_up_under_its_possible_conda_names(project: str, candidates: tuple[str, ...]) -> None:
     assert conda_names(project) == candidates
 
 
@@ -104,24 +104,24 @@ def test_a_renamed_package_is_found_by_each_of_its_projects(name: str) -> None:
     assert all(name in conda_names(it) for it in projects)
 
 
-def test_no_name_stands_in_two_tables() -> None:
+def test_no_name_is_in_two_tables() -> None:
     tables = (set(PROJECTS), SAME_NAME, WITHOUT_PROJECT)
     assert sum(map(len, tables)) == len(set().union(*tables))
 
 
-def test_tables_are_in_order_and_hold_names_as_channels_write_them() -> None:
+def test_tables_are_sorted_and_use_names_of_channels() -> None:
     assert list(RENAMED) == sorted(RENAMED)
     assert all(it == it.lower() and it.isascii() for it in (*PROJECTS, *SAME_NAME, *WITHOUT_PROJECT))
 
 
 @pytest.mark.parametrize("name", sorted(SAME_NAME))
-def test_a_package_of_the_same_name_is_listed_for_the_others_that_are_for_its_project(name: str) -> None:
+def test_a_package_of_the_same_name_is_listed_with_the_others_for_its_project(name: str) -> None:
     first, *others = conda_names(name)
     assert first == name
     assert others
 
 
-def test_every_candidate_provides_the_project_it_is_a_candidate_for() -> None:
+def test_every_candidate_provides_its_project() -> None:
     projects = {name for names in PROJECTS.values() for name in names} | {normalized(it) for it in SAME_NAME}
     builds = {(it, name): word for it, word, name in IN_BUILDS}
     for project in sorted(projects | {name for _, _, name in IN_BUILDS}):
@@ -130,12 +130,12 @@ def test_every_candidate_provides_the_project_it_is_a_candidate_for() -> None:
 
 
 @pytest.mark.parametrize("name", sorted(WITHOUT_PROJECT))
-def test_a_package_without_a_project_is_no_candidate_for_one(name: str) -> None:
+def test_a_package_without_a_project_is_no_candidate(name: str) -> None:
     assert python_names(package(name)) == ()
     assert name not in conda_names(name)
 
 
-def test_what_is_present_has_the_version_and_the_name_of_its_package() -> None:
+def test_present_packages_have_the_version_and_name_of_their_package() -> None:
     there = [package("pytorch", "2.7.1"), package("numpy", "1.26.4"), package("xz", "5.8.1", depends=())]
     assert present_projects(there) == {"torch": Present("2.7.1", "pytorch"), "numpy": Present("1.26.4", "numpy")}
 
@@ -149,8 +149,6 @@ def test_what_is_present_has_the_version_and_the_name_of_its_package() -> None:
         ("typing-extensions", "typing_extensions", "typing-extensions"),
     ],
 )
-def test_of_several_packages_for_a_project_the_one_with_the_files_counts(
-    whole: str, base: str, project: str, *, turned: bool
-) -> None:
+def test_the_package_with_the_files_of_a_project_counts(whole: str, base: str, project: str, *, turned: bool) -> None:
     there = [package(whole, depends=(*PYTHON, f"{base} 1.0")), package(base)]
     assert present_projects(reversed(there) if turned else there) == {project: Present("1.0", base)}

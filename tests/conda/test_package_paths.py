@@ -1,4 +1,4 @@
-"""A conda package that would write outside of its environment is found before anything of it is linked."""
+"""A conda package that would write outside of its environment is found before any of it is linked."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from envsolve.conda.package_paths import EscapeError, require_inside
     "name",
     ["../x", "lib/../../x", "..", "/etc/x", "..\\x", "lib\\..\\..\\x", "\\x", "C:\\x", "C:x", "site-packages/../../x"],
 )
-def test_a_path_that_leads_out_is_refused(name: str) -> None:
+def test_a_path_that_leads_outside_is_refused(name: str) -> None:
     with pytest.raises(EscapeError) as raised:
         require_inside("evil-1.0-0", ["lib/fine.so", name])
     assert "evil-1.0-0" in str(raised.value)
 
 
-def test_names_that_only_look_alike_are_names() -> None:
+def test_harmless_names_are_allowed() -> None:
     require_inside("own-1.0-0", ["lib/..x", "lib/x..", "share/a b", "site-packages/x.py", "share/...", "lib/a:b"])

@@ -1,4 +1,4 @@
-"""The loopback channels themselves, judged by rattler."""
+"""The loopback channels themselves, checked with rattler."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ from tests.conda.solving import Answer, Request, Way, ask_rattler, case
 
 ROOTS = read_roots(RECORDED / "roots.toml")
 OUTCOMES = json.loads((RECORDED / "outcomes.json").read_text("utf-8"))
-"""What rattler said of the whole channels that the recorded ones are part of."""
+"""Rattler's results for the complete channels that the recorded ones are part of."""
 
 
 @contextmanager
-def asked(server: ChannelServer, path: str, *, method: str = "GET", **headers: str) -> Iterator[HTTPResponse]:
+def requested(server: ChannelServer, path: str, *, method: str = "GET", **headers: str) -> Iterator[HTTPResponse]:
     """The answer to one request."""
     connection = HTTPConnection(urlsplit(server.url).netloc, timeout=10)
     connection.request(method, path, headers={name.replace("_", "-"): value for name, value in headers.items()})
@@ -44,19 +44,19 @@ def solved(answer: Answer) -> list[str]:
 
 
 @pytest.mark.thorough
-def test_cases_end_on_the_recorded_channels_as_on_the_whole_ones(mirrored: Path) -> None:
+def test_cases_give_the_same_result_on_recorded_and_complete_channels(mirrored: Path) -> None:
     cases = ROOTS.cases[::4]  # scripts/trim_channel.py compares them all
     answers = ask_rattler(Request(it) for it in cases)
     assert [answer.text for answer in answers if answer.error] == []
     found = {it.name: summary(it, answer.outcome) for it, answer in zip(cases, answers, strict=True)}
     for name, it in found.items():
-        if "unsolvable" in it:  # the words may tell of records that the whole channel has alone
+        if "unsolvable" in it:  # the text may mention records that only the complete channel has
             assert "unsolvable" in OUTCOMES[name]
         else:
             assert it == OUTCOMES[name]
 
 
-def test_a_bare_name_brings_a_cpu_build_where_the_driver_is_too_old_for_the_newest_cuda() -> None:
+def test_a_bare_name_gets_a_cpu_build_if_the_driver_is_too_old_for_the_newest_cuda() -> None:
     for framework in ("pytorch", "tensorflow", "jax"):
         assert (
             OUTCOMES[f"{framework} by its bare name, __cuda 11.8"]
@@ -64,7 +64,7 @@ def test_a_bare_name_brings_a_cpu_build_where_the_driver_is_too_old_for_the_newe
         )
 
 
-def test_rattler_reads_packed_repodata_plain_ones_and_shards_alike(mirror: Mirror) -> None:
+def test_rattler_reads_compressed_repodata_plain_repodata_and_shards(mirror: Mirror) -> None:
     trio = next(it for it in ROOTS.cases if it.name == "tensorflow, pytorch and jax")
     ways = (Way(cache="zst"), Way(cache="json", zst=False), Way(cache="shards", sharded=True))
     with ChannelServer(sharded=True) as server:
@@ -78,9 +78,7 @@ def test_rattler_reads_packed_repodata_plain_ones_and_shards_alike(mirror: Mirro
     assert len(answers[0].outcome.files) < shards < 400
 
 
-def test_a_channel_made_for_a_test_is_solved_with_the_recorded_ones(
-    own_channel_server: ChannelServer, mirror: Mirror
-) -> None:
+def test_a_channel_made_for_a_test_works_with_recorded_ones(own_channel_server: ChannelServer, mirror: Mirror) -> None:
     mirror(own_channel_server)
     ours = own_channel_server.channel("ours")
     ours.add(
@@ -103,14 +101,14 @@ def test_a_channel_made_for_a_test_is_solved_with_the_recorded_ones(
     assert solved(answer) == ["alpha-1.5-0.conda"]
 
 
-def test_a_made_package_is_what_its_record_says(own_channel_server: ChannelServer) -> None:
+def test_a_made_package_matches_its_record(own_channel_server: ChannelServer) -> None:
     made = record("alpha", noarch="generic", constrains=["__cuda >=12"], license="MIT", sha256=None)
     assert made.fields["noarch"] == "generic"
     assert made.fields["license"] == "MIT"
     assert "sha256" not in made.fields
     made = record("alpha", uploaded="2026-08-22T00:00:00+00:00")
     own_channel_server.channel("label/dev").add(made)
-    with asked(own_channel_server, "/label/dev/linux-64/alpha-1.0-0.conda") as answer:
+    with requested(own_channel_server, "/label/dev/linux-64/alpha-1.0-0.conda") as answer:
         content = answer.read()
     assert made.fields["sha256"] == sha256(content).hexdigest()
     assert made.fields["md5"] == md5(content, usedforsecurity=False).hexdigest()
@@ -118,13 +116,13 @@ def test_a_made_package_is_what_its_record_says(own_channel_server: ChannelServe
     assert made.fields["timestamp"] == 1_787_356_800_000
 
 
-def test_what_is_fresh_is_not_requested_again_and_without_a_network_the_cache_must_do(
+def test_fresh_repodata_is_not_requested_again_and_works_offline(
     own_channel_server: ChannelServer, mirror: Mirror
 ) -> None:
     mirror(own_channel_server)
     own_channel_server.channel("ours").add(record("alpha"))
     wanted = case("alpha", channels=("ours",))
-    first, again, offline, never_asked = ask_rattler(
+    first, again, offline, uncached = ask_rattler(
         [
             Request(wanted),
             Request(wanted, way=Way(timeout=7)),  # a gateway of its own, on the same cache
@@ -133,11 +131,11 @@ def test_what_is_fresh_is_not_requested_again_and_without_a_network_the_cache_mu
         ]
     )
     assert solved(first) == solved(again) == solved(offline) == ["alpha-1.0-0.conda"]
-    assert never_asked.text.startswith("no usable repodata cache for https://conda.anaconda.org/ours/")
+    assert uncached.text.startswith("no usable repodata cache for https://conda.anaconda.org/ours/")
     assert own_channel_server.count("*", method="GET") == 2
 
 
-def test_a_channel_is_shown_for_its_token_or_its_password_alone(
+def test_a_private_channel_needs_its_token_or_password(
     own_channel_server: ChannelServer, mirror: Mirror, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     server = own_channel_server
@@ -161,9 +159,9 @@ def test_a_channel_is_shown_for_its_token_or_its_password_alone(
     assert [_status(it) for it in answers] == ["401", "403", "", "401", "403", ""]
     assert solved(answers[2]) == solved(answers[5]) == ["alpha-1.0-0.conda"]
 
-    kept = tmp_path / "credentials.json"
-    kept.write_text(json.dumps({"127.0.0.1": {"CondaToken": "tk-1"}}), "utf-8")
-    monkeypatch.setenv("RATTLER_AUTH_FILE", str(kept))
+    credentials = tmp_path / "credentials.json"
+    credentials.write_text(json.dumps({"127.0.0.1": {"CondaToken": "tk-1"}}), "utf-8")
+    monkeypatch.setenv("RATTLER_AUTH_FILE", str(credentials))
     (answer,) = ask_rattler([Request(private, server.url, Way(cache="kept"))])
     assert solved(answer) == ["alpha-1.0-0.conda"]
     assert {it.path.split("/")[1] for it in server.requests[-4:]} == {"t"}
@@ -186,9 +184,7 @@ FAULTS = {
 """What rattler says of each fault: the channel's name, and words of the text."""
 
 
-def test_each_fault_ends_in_an_error_of_its_own_and_none_in_a_wait(
-    own_channel_server: ChannelServer, mirror: Mirror
-) -> None:
+def test_each_fault_results_in_its_own_error_without_waiting(own_channel_server: ChannelServer, mirror: Mirror) -> None:
     server = own_channel_server
     mirror(server)
     for name in FAULTS:
@@ -209,7 +205,7 @@ def test_each_fault_ends_in_an_error_of_its_own_and_none_in_a_wait(
         assert answer.seconds < 5, name
 
 
-def test_a_part_that_is_missing_is_empty_unless_it_is_noarch(own_channel_server: ChannelServer, mirror: Mirror) -> None:
+def test_a_missing_subdirectory_is_empty_unless_it_is_noarch(own_channel_server: ChannelServer, mirror: Mirror) -> None:
     mirror(own_channel_server)
     own_channel_server.channel("plain", subdirs=("noarch",)).add(record("alpha", noarch="generic"))
     own_channel_server.channel("bare", subdirs=("linux-64",)).add(record("alpha"))
@@ -219,9 +215,7 @@ def test_a_part_that_is_missing_is_empty_unless_it_is_noarch(own_channel_server:
     assert all(it.text.startswith("could not find subdir 'noarch' in channel") for it in others)
 
 
-def test_rattler_believes_a_shard_that_its_hash_is_not_true_of(
-    own_channel_server: ChannelServer, mirror: Mirror
-) -> None:
+def test_rattler_trusts_a_shard_with_a_wrong_hash(own_channel_server: ChannelServer, mirror: Mirror) -> None:
     mirror(own_channel_server)
     own_channel_server.channel("ours", sharded=True).add(record("alpha"))
     own_channel_server.fault("/ours/*/shards/*", alter=other_shard)
@@ -229,22 +223,22 @@ def test_rattler_believes_a_shard_that_its_hash_is_not_true_of(
     assert "evil *, for which no candidates were found" in answer.outcome.problem
 
 
-def test_a_fault_passes(own_channel_server: ChannelServer) -> None:
+def test_a_temporary_fault_ends(own_channel_server: ChannelServer) -> None:
     own_channel_server.fault("/conda-forge/noarch/*", status=429, retry_after=1, times=2)
     found = []
     for _ in range(3):
-        with asked(own_channel_server, "/conda-forge/noarch/repodata.json") as answer:
+        with requested(own_channel_server, "/conda-forge/noarch/repodata.json") as answer:
             found.append((answer.status, answer.headers["Retry-After"]))
     assert found == [(429, "1"), (429, "1"), (200, None)]
     own_channel_server.fault("*", redirect="/elsewhere{path}")
-    with asked(own_channel_server, "/nvidia/noarch/repodata.json") as answer:
+    with requested(own_channel_server, "/nvidia/noarch/repodata.json") as answer:
         assert (answer.status, answer.headers["Location"]) == (302, "/elsewhere/nvidia/noarch/repodata.json")
     own_channel_server.heal()
-    with asked(own_channel_server, "/nvidia/noarch/repodata.json") as answer:
+    with requested(own_channel_server, "/nvidia/noarch/repodata.json") as answer:
         assert answer.status == 200
 
 
-def test_stopping_ends_what_is_stalled() -> None:
+def test_stopping_ends_stalled_answers() -> None:
     server = ChannelServer(recorded=False)
     server.channel("ours")
     server.fault("*", stall=30)
@@ -258,23 +252,26 @@ def test_stopping_ends_what_is_stalled() -> None:
     connection.close()
 
 
-def test_an_answer_that_is_cut_is_shorter_than_it_said(own_channel_server: ChannelServer) -> None:
+def test_a_cut_answer_is_shorter_than_announced(own_channel_server: ChannelServer) -> None:
     own_channel_server.fault("*", cut=True)
-    with asked(own_channel_server, "/conda-forge/noarch/repodata.json.zst") as answer, pytest.raises(IncompleteRead):
+    with (
+        requested(own_channel_server, "/conda-forge/noarch/repodata.json.zst") as answer,
+        pytest.raises(IncompleteRead),
+    ):
         answer.read()
 
 
-def test_files_are_served_as_a_channel_serves_them(channel_server: ChannelServer) -> None:
-    with asked(channel_server, "/conda-forge/win-64/repodata.json.zst") as answer:
+def test_files_are_served_like_those_of_a_channel(channel_server: ChannelServer) -> None:
+    with requested(channel_server, "/conda-forge/win-64/repodata.json.zst") as answer:
         packed, tag = answer.read(), answer.headers["ETag"]
         assert answer.headers["Content-Type"] == "application/zstd"
         assert answer.headers["Last-Modified"] == "Sat, 22 Aug 2026 00:00:00 GMT"
-    with asked(channel_server, "/conda-forge/win-64/repodata.json") as answer:
+    with requested(channel_server, "/conda-forge/win-64/repodata.json") as answer:
         assert answer.read() == zstandard.decompress(packed)
         assert answer.headers["Content-Type"] == "application/json"
-    with asked(channel_server, "/conda-forge/win-64/repodata.json.zst", If_None_Match=tag) as answer:
+    with requested(channel_server, "/conda-forge/win-64/repodata.json.zst", If_None_Match=tag) as answer:
         assert (answer.status, answer.read()) == (304, b"")
-    with asked(channel_server, "/conda-forge/win-64/repodata.json.zst", method="HEAD") as answer:
+    with requested(channel_server, "/conda-forge/win-64/repodata.json.zst", method="HEAD") as answer:
         assert (answer.status, answer.headers["Content-Length"], answer.read()) == (200, str(len(packed)), b"")
     for path in (
         "/conda-forge/osx-64/repodata.json",
@@ -282,5 +279,5 @@ def test_files_are_served_as_a_channel_serves_them(channel_server: ChannelServer
         "/conda-forge/win-64/alpha-1.0-0.conda",
         "/bioconda/noarch/repodata.json",
     ):
-        with asked(channel_server, path) as answer:
+        with requested(channel_server, path) as answer:
             assert answer.status == 404

@@ -1,4 +1,4 @@
-"""The process that runs py-rattler may end as it likes: what it answered counts, and what it did not is one error."""
+"""The process that runs py-rattler may end in any way: finished answers count, and unfinished ones are one error."""
 
 from __future__ import annotations
 
@@ -47,21 +47,21 @@ def _session(directory: Path, program: str) -> Iterator[Session]:
         yield session
 
 
-def test_a_crash_after_the_answer_changes_nothing(tmp_path: Path) -> None:
+def test_a_crash_after_the_answer_does_not_matter(tmp_path: Path) -> None:
     program = f"job = receive()\nsend({{'records': [{json.loads(json.dumps(_RECORD))!r}]}})\nos.abort()\n"
     with _session(tmp_path, program) as session:
         (package,) = session.solve(_QUESTION)
     assert (package.name, package.version, package.depends) == ("alpha", "1.0", ("beta",))
 
 
-def test_neither_logins_nor_tokens_come_back(tmp_path: Path) -> None:
+def test_credentials_are_not_returned(tmp_path: Path) -> None:
     with _session(tmp_path, f"receive()\nsend({{'records': [{_RECORD!r}]}})\n") as session:
         (package,) = session.solve(_QUESTION)
     assert package.url == "http://127.0.0.1/chan/noarch/alpha-1.0-0.conda"
     assert package.channel == "http://127.0.0.1/chan/"
 
 
-def test_a_process_that_dies_once_is_started_again(tmp_path: Path) -> None:
+def test_a_process_that_dies_once_is_restarted(tmp_path: Path) -> None:
     program = (
         f"mark = {str(tmp_path / 'mark')!r}\n"
         "receive()\n"
@@ -81,21 +81,21 @@ def test_a_process_that_dies_once_is_started_again(tmp_path: Path) -> None:
         "receive()\nsys.stdout.write('no number\\n')\nsys.stderr.write('something broke')\n",
     ],
 )
-def test_one_that_dies_again_is_one_error_with_its_last_words(program: str, tmp_path: Path) -> None:
+def test_a_process_that_dies_twice_is_one_error_with_its_last_output(program: str, tmp_path: Path) -> None:
     with _session(tmp_path, program) as session, pytest.raises(OutsideError) as caught:
         session.solve(_QUESTION)
     assert caught.value.code == "conda-solver-failed"
     assert caught.value.cause == ("something broke",)
 
 
-def test_a_process_that_does_not_end_is_ended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_hanging_process_is_ended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("envsolve.conda.session._GRACE", 0.1)
     program = "receive()\nsend({'records': []})\nimport time\ntime.sleep(60)\n"
     with _session(tmp_path, program) as session:
         assert session.solve(_QUESTION) == ()
 
 
-def test_the_engine_ends_with_its_input_whatever_it_is_at(tmp_path: Path) -> None:
+def test_the_engine_ends_with_its_input_at_any_moment(tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as server, started(ENGINE) as process:
         assert process.stdin is not None
         settings = {"cache_directory": str(tmp_path), "mode": "", "channel_alias": None, "user_agent": "test"}
@@ -112,7 +112,7 @@ def test_the_engine_ends_with_its_input_whatever_it_is_at(tmp_path: Path) -> Non
             assert process.wait(timeout=10) == 0
 
 
-def test_without_py_rattler_the_error_says_how_to_get_it(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_without_py_rattler_the_error_names_the_package(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr("envsolve.conda.process.find_spec", lambda _: None)
     with pytest.raises(OutsideError) as caught:
         Session(Settings(str(tmp_path)))
@@ -120,14 +120,14 @@ def test_without_py_rattler_the_error_says_how_to_get_it(monkeypatch: pytest.Mon
     assert str(caught.value.hints[0].command).endswith(" -m pip install py-rattler conda-lock")
 
 
-def test_without_pip_uv_installs_what_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_pip_the_hint_uses_uv(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("envsolve.boundary.programs.find_spec", lambda _: None)
     monkeypatch.setattr("sys.executable", "/opt/my tools/python")
     command = not_installed().hints[0].command
     assert command == "uv pip install --python '/opt/my tools/python' py-rattler conda-lock"
 
 
-def test_only_programs_of_their_own_import_rattler() -> None:
+def test_only_separate_programs_import_rattler() -> None:
     package = Path(sys.modules["envsolve"].__file__ or "").parent
     importing = [
         path.relative_to(package).as_posix()

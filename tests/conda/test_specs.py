@@ -23,7 +23,7 @@ from envsolve.conda.specs import conda_versions, specifier_of
         ("~=1.4.2", ["1.4.5"], ["1.5", "1.4.1"]),
     ],
 )
-def test_versions_of_conda_are_read_as_conda_means_them(versions: str, inside: list[str], outside: list[str]) -> None:
+def test_conda_versions_are_parsed_like_conda_does(versions: str, inside: list[str], outside: list[str]) -> None:
     specifier = specifier_of(versions)
     assert specifier is not None
     assert [it for it in inside if not specifier.contains(it)] == []
@@ -31,7 +31,7 @@ def test_versions_of_conda_are_read_as_conda_means_them(versions: str, inside: l
 
 
 @pytest.mark.parametrize("versions", ["1.2|1.4", "2.5.*|2.6.*", ">=1.2,<2|>3", "^1\\.2$"])
-def test_alternatives_are_nothing_that_a_specifier_says(versions: str) -> None:
+def test_alternatives_have_no_specifier(versions: str) -> None:
     assert specifier_of(versions) is None
 
 
@@ -44,7 +44,7 @@ _CLAUSES = st.one_of(
 
 
 @given(st.lists(_CLAUSES, max_size=3), _VERSIONS)
-def test_a_specifier_admits_the_same_when_it_comes_back_from_conda(clauses: list[str], version: str) -> None:
+def test_a_specifier_means_the_same_after_a_round_trip_to_conda(clauses: list[str], version: str) -> None:
     specifier = SpecifierSet(",".join(clauses))
     back = specifier_of(conda_versions(str(specifier)))
     assert back is not None

@@ -1,4 +1,4 @@
-"""What an environment sets when it is activated is undone when it is left."""
+"""Variables set by the activation of an environment are reset by its deactivation."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ FOLDER = "etc/conda/{}/envsolve-library-path.sh"
 
 
 @pytest.mark.parametrize("before", [None, "/own/lib"])
-def test_the_library_path_is_put_in_front_and_taken_away(before: str | None, tmp_path: Path) -> None:
+def test_the_library_path_is_prepended_and_removed(before: str | None, tmp_path: Path) -> None:
     write_library_path(tmp_path)
     activate, deactivate = (tmp_path / FOLDER.format(it) for it in ("activate.d", "deactivate.d"))
     program = f'. "{activate}"; echo "$LD_LIBRARY_PATH"; . "{deactivate}"; echo "${{LD_LIBRARY_PATH-unset}}"'
@@ -32,7 +32,7 @@ def test_the_library_path_is_put_in_front_and_taken_away(before: str | None, tmp
     ],
     ids=["at the top", "of a target", "of cudatoolkit"],
 )
-def test_xla_gets_where_libdevice_is(there: str, found: str, tmp_path: Path) -> None:
+def test_xla_gets_the_directory_of_libdevice(there: str, found: str, tmp_path: Path) -> None:
     (tmp_path / there).parent.mkdir(parents=True)
     (tmp_path / there).write_bytes(b"BC")
     assert write_xla_flags(tmp_path)

@@ -1,4 +1,4 @@
-"""Nothing is built that was not allowed to be, by whatever way a lock asks for it."""
+"""Nothing is built without permission, however a lock requests it."""
 
 from __future__ import annotations
 
@@ -41,8 +41,8 @@ REFUSED = {
 }
 
 
-def told(text: str, folder: Path, name: str = "requirements.txt") -> str:
-    """What uv is told of a lock with this text."""
+def installer_input(text: str, folder: Path, name: str = "requirements.txt") -> str:
+    """The input of uv for a lock with this text."""
     path = folder / name
     path.write_text(text, "utf-8")
     lock = plan_of(path, Platform.LINUX_64).lock
@@ -53,12 +53,12 @@ def told(text: str, folder: Path, name: str = "requirements.txt") -> str:
 @pytest.mark.parametrize(("text", "code"), REFUSED.values(), ids=REFUSED)
 def test_requirements_that_may_be_built_are_refused(text: str, code: str, tmp_path: Path) -> None:
     with pytest.raises(UsageError) as raised:
-        told(f"{text}\n", tmp_path)
+        installer_input(f"{text}\n", tmp_path)
     assert raised.value.code == code
 
 
-def test_pins_and_wheels_are_not(tmp_path: Path) -> None:
-    assert told(
+def test_pins_and_wheels_are_accepted(tmp_path: Path) -> None:
+    assert installer_input(
         "# a head -- with dashes\n"
         "--index-url https://i/simple\n--extra-index-url=https://j/simple\n-f https://k/links.html\n"
         f"alpha==1.0+cu126 ; python_version < '3.13' \\\n    {HASH} \\\n    {HASH}  # via beta\n"
@@ -76,8 +76,8 @@ def test_pins_and_wheels_are_not(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("option", ["--pre", "--only-binary=:none:", "--trusted-host i", "--prefer-binary"])
-def test_an_option_of_the_file_reaches_no_installer(option: str, tmp_path: Path) -> None:
-    assert told(f"{option}\nalpha==1 {HASH}\n", tmp_path) == f"alpha==1 {HASH}\n"
+def test_options_of_the_file_are_not_passed_to_the_installer(option: str, tmp_path: Path) -> None:
+    assert installer_input(f"{option}\nalpha==1 {HASH}\n", tmp_path) == f"alpha==1 {HASH}\n"
 
 
 @pytest.mark.parametrize(
@@ -91,13 +91,13 @@ def test_an_option_of_the_file_reaches_no_installer(option: str, tmp_path: Path)
 )
 def test_packages_of_a_pylock_that_may_be_built_are_refused(entry: str, code: str, tmp_path: Path) -> None:
     with pytest.raises(UsageError) as raised:
-        told(f'{PYLOCK}[[packages]]\nname = "own"\n{entry}\n', tmp_path, "pylock.toml")
+        installer_input(f'{PYLOCK}[[packages]]\nname = "own"\n{entry}\n', tmp_path, "pylock.toml")
     assert raised.value.code == code
 
 
-def test_wheels_of_a_pylock_are_not(tmp_path: Path) -> None:
+def test_wheels_of_a_pylock_are_accepted(tmp_path: Path) -> None:
     sdist = f'{{ url = "https://i/own-1.tar.gz", {HASHES} }}'
-    told(
+    installer_input(
         f'{PYLOCK}[[packages]]\nname = "own"\nversion = "1"\nsdist = {sdist}\nwheels = [{WHEEL}]\n'
         f'[[packages]]\nname = "other"\narchive = {{ url = "https://i/other-1-py3-none-any.whl", {HASHES} }}\n',
         tmp_path,
@@ -112,21 +112,21 @@ def test_wheels_of_a_pylock_are_not(tmp_path: Path) -> None:
         f"alpha @ https://${{TOKEN}}@i/alpha-1-py3-none-any.whl {HASH}\n",
     ],
 )
-def test_a_lock_sends_no_variable_of_the_machine_to_an_address(text: str) -> None:
+def test_variables_of_the_machine_are_not_sent_to_an_address(text: str) -> None:
     with pytest.raises(UsageError) as raised:
         refuse_variables(Path("requirements.txt"), text)
     assert raised.value.code == "lock-not-exact"
     assert "TOKEN" in str(raised.value)
 
 
-def test_a_variable_in_a_comment_is_none() -> None:
+def test_a_variable_in_a_comment_is_ignored() -> None:
     text = f"# made with https://i/${{TOKEN}}\nalpha==1 {HASH}  # https://i/${{TOKEN}}\n"
     refuse_variables(Path("requirements.txt"), text)
 
 
-def test_what_looks_like_a_variable_in_a_pylock_is_none_for_pip(tmp_path: Path) -> None:
+def test_a_variable_in_a_pylock_is_escaped_for_pip(tmp_path: Path) -> None:
     text = f'{PYLOCK}[[packages]]\nname = "own"\nversion = "1"\nindex = "https://i/${{TOKEN}}"\nwheels = [{WHEEL}]\n'
-    assert "--index-url https://i/%24%7BTOKEN%7D\n" in told(text, tmp_path, "pylock.toml")
+    assert "--index-url https://i/%24%7BTOKEN%7D\n" in installer_input(text, tmp_path, "pylock.toml")
 
 
 pieces = st.sampled_from(
@@ -154,14 +154,20 @@ pieces = st.sampled_from(
 
 @given(st.lists(pieces, max_size=12).map("".join))
 @example("\\ \n--pre")
-def test_pip_reads_of_the_lines_that_were_judged_no_others(text: str) -> None:
+def test_pip_reads_only_the_lines_that_were_checked(text: str) -> None:
     judged = [*contents_of(text)]
     content = as_lines(judged).encode()
     assert [line for _, line in preprocess(_decode_req_file(content, "requirements.txt"))] == judged
 
 
-def test_of_recorded_build_constraints_only_ranges_of_versions_count() -> None:
-    said = ("setuptools<82", "cython @ https://i/cython.whl", "-r /etc/passwd", "--index-url https://i", "a<1\n-e .")
-    made = Made("", "", options=(("build-constraints", said),))
+def test_recorded_build_constraints_only_allow_version_ranges() -> None:
+    constraints = (
+        "setuptools<82",
+        "cython @ https://i/cython.whl",
+        "-r /etc/passwd",
+        "--index-url https://i",
+        "a<1\n-e .",
+    )
+    made = Made("", "", options=(("build-constraints", constraints),))
     assert list(recorded_build_constraints(Lock((), "linux-64", "3.12.0", made=made))) == ["setuptools<82"]
     assert list(recorded_build_constraints(Lock((), "linux-64", "3.12.0"))) == []

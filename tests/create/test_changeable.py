@@ -16,7 +16,7 @@ pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="the interpreter
 
 @pytest.fixture
 def system(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A Python that the system manages, on a machine that is no container."""
+    """A Python managed by the system, on a machine that is not a container."""
     monkeypatch.setattr("envsolve.create.changeable._CONTAINER_FILES", (str(tmp_path / ".dockerenv"),))
     library = tmp_path / "lib"
     library.mkdir()
@@ -28,14 +28,14 @@ def system(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return python
 
 
-def test_a_python_that_the_system_manages_is_refused(system: Path) -> None:
+def test_a_python_managed_by_the_system_is_refused(system: Path) -> None:
     with pytest.raises(UsageError, match="externally-managed") as refused:
         require_changeable(system, {}, is_systems=True)
     assert refused.value.hints[0].command == "python3 -m venv --system-site-packages .venv"
 
 
 @pytest.mark.parametrize("variable", ["PIP_BREAK_SYSTEM_PACKAGES", "UV_BREAK_SYSTEM_PACKAGES"])
-def test_it_is_changed_where_pip_and_uv_would_change_it(system: Path, variable: str) -> None:
+def test_it_is_changed_if_pip_and_uv_would_change_it(system: Path, variable: str) -> None:
     require_changeable(system, {variable: "1"}, is_systems=True)
     with pytest.raises(UsageError):
         require_changeable(system, {variable: "0"}, is_systems=True)
@@ -50,7 +50,7 @@ def test_a_venv_of_it_is_changed(system: Path) -> None:
     require_changeable(system, {}, is_systems=False)
 
 
-def test_what_this_user_cannot_write_is_refused(system: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_unwritable_environment_is_refused(system: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("os.access", lambda path, _: path != system.parent / "lib")  # root may write everywhere
     with pytest.raises(UsageError, match="not-writable"):
         require_changeable(system, {}, is_systems=False)

@@ -1,4 +1,4 @@
-"""Other programs are heard to their end, and never outlive what they were started for."""
+"""Output of other programs is read to its end, and they never outlive their purpose."""
 
 from __future__ import annotations
 
@@ -15,20 +15,22 @@ from envsolve.create.child import run
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="the programs of these tests are for a shell")
 
 
-def test_what_is_reported_goes_on_line_by_line_without_colour_and_logins() -> None:
-    said: list[str] = []
+def test_output_is_reported_line_by_line_without_colour_and_credentials() -> None:
+    reports: list[str] = []
     program = r"printf '\033[31mone\033[0m\n\nhttps://me:pw@host/t/tk-1/c\n' >&2; echo two; exit 3"
-    ran = run(["/bin/sh", "-c", program], {}, said.append)
+    ran = run(["/bin/sh", "-c", program], {}, reports.append)
     assert (ran.code, set(ran.lines)) == (3, {"one", "https://host/c", "two"})
-    assert tuple(said) == ran.lines
+    assert tuple(reports) == ran.lines
 
 
-def test_what_it_is_about_is_reported_with_what_it_has_written() -> None:
-    said: list[str] = []
-    ran = run(["/bin/sh", "-c", "echo Resolved; sleep 1.5"], {"PATH": "/usr/bin:/bin"}, said.append, doing="2 packages")
+def test_progress_is_reported_with_the_bytes_written() -> None:
+    reports: list[str] = []
+    ran = run(
+        ["/bin/sh", "-c", "echo Resolved; sleep 1.5"], {"PATH": "/usr/bin:/bin"}, reports.append, doing="2 packages"
+    )
     assert ran.lines == ("Resolved",)
-    assert [it for it in said if it != "Resolved"] == ["2 packages", said[-1]]
-    assert re.fullmatch(r"2 packages(, \d+ bytes written, \d+ bytes/s)?, 1 s", said[-1])
+    assert [it for it in reports if it != "Resolved"] == ["2 packages", reports[-1]]
+    assert re.fullmatch(r"2 packages(, \d+ bytes written, \d+ bytes/s)?, 1 s", reports[-1])
 
 
 def test_a_line_without_an_end_is_reported_in_pieces() -> None:
@@ -37,7 +39,7 @@ def test_a_line_without_an_end_is_reported_in_pieces() -> None:
     assert max(map(len, ran.lines)) < 100_000
 
 
-def test_an_interrupt_ends_it_with_all_that_it_started(tmp_path: Path) -> None:
+def test_an_interrupt_ends_it_with_its_children(tmp_path: Path) -> None:
     def interrupt(line: str) -> None:
         raise KeyboardInterrupt
 
@@ -52,12 +54,12 @@ def test_an_interrupt_ends_it_with_all_that_it_started(tmp_path: Path) -> None:
 
 
 def is_alive(pid: int) -> bool:
-    """Whether the process is there, and is more than an entry that nobody has taken note of."""
+    """Whether the process is running and not a zombie."""
     ran = subprocess.run(["ps", "-o", "stat=", "-p", str(pid)], capture_output=True, text=True, check=False)
     return ran.stdout.strip()[:1] not in ("", "Z")
 
 
-def test_words_are_heard_however_much_is_reported_after_them() -> None:
+def test_marked_lines_are_found_whatever_output_follows() -> None:
     program = "echo 'a Hash mismatch here'; i=0; while [ $i -lt 200 ]; do echo line $i; i=$((i+1)); done; exit 1"
     ran = run(["/bin/sh", "-c", program], {}, words=("Hash mismatch", "No space left"))
     assert ran.marked == ("a Hash mismatch here",)

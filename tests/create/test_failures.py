@@ -1,4 +1,4 @@
-"""What uv, pip and venv say becomes an error with its own code, a way out, and their words as the cause."""
+"""Messages of uv, pip and venv become an error with its own code and a hint, with the messages as the cause."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ from envsolve.create.failures import tool_failed
         ("something that nobody has seen before", "wheels-failed"),
     ],
 )
-def test_each_failure_has_its_code_and_a_way_out(line: str, code: str) -> None:
+def test_each_failure_has_its_code_and_a_hint(line: str, code: str) -> None:
     error = tool_failed("wheels-failed", "uv", Ran(2, ("warning: noise", "Using Python 3.11 environment", line)))
     assert error.code == code
     assert error.hints
     assert error.cause == (line.removeprefix("error: ").removeprefix("ERROR: ").removeprefix("cause: "),)
 
 
-def test_what_was_said_long_before_the_end_reports_the_failure() -> None:
+def test_an_early_error_message_is_still_reported() -> None:
     lines = tuple(f"    Expected sha256 {number}" for number in range(30))
     error = tool_failed("wheels-failed", "uv", Ran(1, lines, ("cause: Hash mismatch for `alpha==1.0`",)))
     assert error.code == "checksum-mismatch"
@@ -52,7 +52,7 @@ def test_what_was_said_long_before_the_end_reports_the_failure() -> None:
         ("ERROR: Invalid requirement: 'a=1'", "lock-unreadable"),
     ],
 )
-def test_what_stays_as_it_is_is_not_to_be_tried_again(line: str, code: str) -> None:
+def test_a_permanent_failure_does_not_suggest_another_try(line: str, code: str) -> None:
     error = tool_failed("wheels-failed", "uv", Ran(2, (line,)), keeps=True)
     assert error.code == code
     assert "again:" not in error.hints[0].text
@@ -60,7 +60,7 @@ def test_what_stays_as_it_is_is_not_to_be_tried_again(line: str, code: str) -> N
 
 
 @pytest.mark.parametrize("line", ["No space left on device", "Failed to extract", "something else"])
-def test_what_was_fetched_is_promised_only_where_it_is_kept(line: str) -> None:
-    kept, gone = (tool_failed("x", "uv", Ran(2, (line,)), keeps=keeps).hints[0].text for keeps in (True, False))
-    assert "completed downloads are reused" in kept
+def test_reuse_of_downloads_is_promised_only_with_a_cache(line: str) -> None:
+    cached, gone = (tool_failed("x", "uv", Ran(2, (line,)), keeps=keeps).hints[0].text for keeps in (True, False))
+    assert "completed downloads are reused" in cached
     assert "reused" not in gone

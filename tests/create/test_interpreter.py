@@ -1,4 +1,4 @@
-"""The Python of a venv is a CPython of the right versions that really runs, or one clear error."""
+"""The Python of a venv is a CPython of the right version that really runs, or one clear error."""
 
 from __future__ import annotations
 
@@ -16,36 +16,36 @@ MINOR = ".".join(map(str, sys.version_info[:2]))
 
 
 def program(directory: Path, name: str, says: str) -> None:
-    """A program of this name that answers as an interpreter does."""
+    """A program of this name that answers like an interpreter."""
     path = directory / name
     path.write_text(f"#!/bin/sh\n{says}\n")
     path.chmod(0o755)
 
 
-def tells(version: str, implementation: str = "cpython", threaded: str = "false", level: str = "final") -> str:
+def version_script(version: str, implementation: str = "cpython", threaded: str = "false", level: str = "final") -> str:
     parts = f"[{', '.join(version.split('.'))}]"
     return f"""echo '[{parts}, "{implementation}", "'$0'", {threaded}, "{level}"]' > "$4\""""
 
 
-def test_without_uv_the_path_is_looked_at_and_what_does_not_fit_is_passed_over(tmp_path: Path) -> None:
-    program(tmp_path, "python3.99", tells("3.99.1"))
+def test_without_uv_path_is_searched_and_unsuitable_pythons_are_skipped(tmp_path: Path) -> None:
+    program(tmp_path, "python3.99", version_script("3.99.1"))
     program(tmp_path, "python3.21", "exit 127")
-    program(tmp_path, "python3.22", tells("3.22.5", "pypy"))
-    program(tmp_path, "python3.23", tells("3.23.5", threaded="true"))
-    program(tmp_path, "python3.24", tells("3.24.0", level="candidate"))
-    program(tmp_path, "python3", tells("3.25.3"))
+    program(tmp_path, "python3.22", version_script("3.22.5", "pypy"))
+    program(tmp_path, "python3.23", version_script("3.23.5", threaded="true"))
+    program(tmp_path, "python3.24", version_script("3.24.0", level="candidate"))
+    program(tmp_path, "python3", version_script("3.25.3"))
     environ = {"PATH": f"{tmp_path}:/usr/bin:/bin"}
     found = find_python(SpecifierSet(">=3.20,<4"), None, environ, offline=True)
     assert (found.program, found.version) == (str(tmp_path / "python3"), "3.25.3")
 
 
-def test_the_python_of_envsolve_will_do_where_it_fits(tmp_path: Path) -> None:
+def test_the_python_of_envsolve_is_used_if_it_fits(tmp_path: Path) -> None:
     found = find_python(SpecifierSet(f"=={MINOR}.*"), None, {"PATH": str(tmp_path)}, offline=True)
     assert found.version == THIS
     assert Path(found.program).exists()
 
 
-def test_a_project_sets_its_key_and_locks_again(tmp_path: Path) -> None:
+def test_for_a_project_the_fix_is_its_key_and_a_new_lock(tmp_path: Path) -> None:
     with pytest.raises(OutsideError) as raised:
         find_python(SpecifierSet("==3.98.*"), None, {"PATH": str(tmp_path)}, offline=True, project="pyproject.toml")
     hint = raised.value.hints[1]
@@ -54,7 +54,7 @@ def test_a_project_sets_its_key_and_locks_again(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("versions", ["==3.98.*,>=3.98.2", "==3.97.1", ">=3.90"])
-def test_one_that_is_not_there_is_an_error_that_names_what_to_do(versions: str, tmp_path: Path) -> None:
+def test_a_missing_python_is_an_error_with_a_fix(versions: str, tmp_path: Path) -> None:
     with pytest.raises(OutsideError) as raised:
         find_python(SpecifierSet(versions), None, {"PATH": str(tmp_path)}, offline=True)
     error = raised.value
@@ -64,8 +64,8 @@ def test_one_that_is_not_there_is_an_error_that_names_what_to_do(versions: str, 
     assert error.hints[1].text.endswith(f"--python {MINOR}")
 
 
-def test_the_patch_counts(tmp_path: Path) -> None:
-    program(tmp_path, "python3.21", tells("3.21.3"))
+def test_the_patch_version_matters(tmp_path: Path) -> None:
+    program(tmp_path, "python3.21", version_script("3.21.3"))
     environ = {"PATH": f"{tmp_path}:/usr/bin:/bin"}
     assert find_python(SpecifierSet(">=3.21.3,==3.21.*"), None, environ, offline=True).version == "3.21.3"
     with pytest.raises(OutsideError):
@@ -74,23 +74,23 @@ def test_the_patch_counts(tmp_path: Path) -> None:
 
 def test_a_python_in_a_directory_that_looks_like_a_token_is_found(tmp_path: Path) -> None:
     (tmp_path / "t" / "tools").mkdir(parents=True)
-    program(tmp_path / "t" / "tools", "python3.21", tells("3.21.3"))
+    program(tmp_path / "t" / "tools", "python3.21", version_script("3.21.3"))
     environ = {"PATH": f"{tmp_path}/t/tools:/usr/bin:/bin"}
     found = find_python(SpecifierSet("==3.21.*"), None, environ, offline=True)
     assert found.program == str(tmp_path / "t" / "tools" / "python3.21")
 
 
-def test_what_is_printed_beside_the_answer_is_no_part_of_it(tmp_path: Path) -> None:
-    program(tmp_path, "python3.21", f"echo 'a banner'; {tells('3.21.3')}; echo '[]'")
+def test_extra_output_is_not_part_of_the_answer(tmp_path: Path) -> None:
+    program(tmp_path, "python3.21", f"echo 'a banner'; {version_script('3.21.3')}; echo '[]'")
     environ = {"PATH": f"{tmp_path}:/usr/bin:/bin"}
     assert find_python(SpecifierSet("==3.21.*"), None, environ, offline=True).version == "3.21.3"
 
 
 @pytest.mark.parametrize("answer", ["", "[" * 100_000, "[]", "{}", '[["3", "21", "3"], 1, 2, 3, 4]', "null", "\\377"])
-def test_an_answer_that_makes_no_sense_is_passed_over(tmp_path: Path, answer: str) -> None:
+def test_a_nonsensical_answer_is_skipped(tmp_path: Path, answer: str) -> None:
     (tmp_path / "answer").write_text(answer)
     program(tmp_path, "python3.21", f'cat {tmp_path}/answer > "$4"')
-    program(tmp_path, "python3", tells("3.21.4"))
+    program(tmp_path, "python3", version_script("3.21.4"))
     environ = {"PATH": f"{tmp_path}:/usr/bin:/bin"}
     assert find_python(SpecifierSet("==3.21.*"), None, environ, offline=True).version == "3.21.4"
 

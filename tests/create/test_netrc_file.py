@@ -1,4 +1,4 @@
-"""Logins reach uv and pip by a netrc file that says what the addresses said, and not a word more."""
+"""Logins are passed to uv and pip in a netrc file that has the logins of the addresses and nothing else."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ LOGINS = {
 
 
 @pytest.mark.parametrize(("user", "password", "quote"), LOGINS.values(), ids=LOGINS)
-def test_every_login_is_read_as_it_is(user: str, password: str, quote: str, tmp_path: Path) -> None:
+def test_every_login_is_read_literally(user: str, password: str, quote: str, tmp_path: Path) -> None:
     text = netrc_text([f"https://{percent(user)}:{percent(password)}@host/simple"], {"NETRC": str(tmp_path / "none")})
     (tmp_path / "netrc").write_text(text)
     assert netrc(str(tmp_path / "netrc")).hosts == {"host": (user, "", password)}
@@ -36,7 +36,7 @@ def test_a_line_break_is_refused() -> None:
     assert "pw" not in raised.value.message
 
 
-def test_of_the_users_own_the_hosts_that_are_named_are_left_out(tmp_path: Path) -> None:
+def test_entries_of_the_user_for_the_same_hosts_are_left_out(tmp_path: Path) -> None:
     own = tmp_path / "own"
     own.write_text(
         "default login any password one\nmachine host login old password gone\n"
@@ -47,5 +47,5 @@ def test_of_the_users_own_the_hosts_that_are_named_are_left_out(tmp_path: Path) 
     )
 
 
-def test_without_a_login_there_is_no_file(tmp_path: Path) -> None:
+def test_without_logins_there_is_no_file(tmp_path: Path) -> None:
     assert netrc_text(["https://host/simple", ""], {}) == ""

@@ -1,4 +1,4 @@
-"""The lock that is kept holds no login, and is else the lock that was given, to the letter."""
+"""The stored lock has no credentials, and otherwise equals the given lock exactly."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from envsolve.boundary.secrets import without_secrets
 
 
 @pytest.mark.parametrize(
-    ("text", "kept"),
+    ("text", "expected"),
     [
         ("--index-url https://me:pw@host/simple\n", "--index-url https://host/simple\n"),
         ("url: https://host/t/tk-1/chan/linux-64/a.conda\n", "url: https://host/chan/linux-64/a.conda\n"),
@@ -25,5 +25,5 @@ from envsolve.boundary.secrets import without_secrets
     ],
     ids=["a login", "a token", "both", "a directory of this name", "an account", "a long line"],
 )
-def test_what_opens_something_goes_and_nothing_else(text: str, kept: str) -> None:
-    assert without_secrets(text) == kept
+def test_only_secrets_are_removed(text: str, expected: str) -> None:
+    assert without_secrets(text) == expected

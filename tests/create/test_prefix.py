@@ -1,4 +1,4 @@
-"""A directory becomes an environment where nobody is robbed by it, and is left as it was where nothing came of it."""
+"""A directory becomes an environment only if nothing foreign is lost, and is left unchanged after a failure."""
 
 from __future__ import annotations
 
@@ -27,35 +27,35 @@ def refusal(name: str | Path) -> str:
     return raised.value.code
 
 
-def test_what_is_not_there_or_empty_will_do(tmp_path: Path) -> None:
+def test_a_missing_or_empty_directory_is_free(tmp_path: Path) -> None:
     assert place_of(str(tmp_path)).path == tmp_path
     assert place_of(str(tmp_path / "new" / "env")).record is None
 
 
-def test_a_relative_path_is_one_of_the_working_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_relative_path_is_relative_to_the_working_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     assert place_of("./a/../env").path == tmp_path / "env"
 
 
-def test_what_holds_anything_is_someone_elses(tmp_path: Path) -> None:
+def test_a_directory_with_content_is_foreign(tmp_path: Path) -> None:
     (tmp_path / ".hidden").touch()
     assert refusal(tmp_path) == "prefix-not-ours"
     (tmp_path / "pyvenv.cfg").touch()
     assert refusal(tmp_path) == "prefix-not-ours"
 
 
-def test_a_file_is_no_place(tmp_path: Path) -> None:
+def test_a_file_is_not_a_directory(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     assert refusal(tmp_path / "file") == "prefix-not-usable"
     assert refusal(tmp_path / "file" / "below") == "prefix-not-usable"
 
 
 @pytest.mark.parametrize("path", [sys.prefix, sys.base_prefix, "/"])
-def test_what_others_live_in_is_protected(path: str) -> None:
+def test_shared_directories_are_protected(path: str) -> None:
     assert refusal(path) == "prefix-protected"
 
 
-def test_the_home_directory_is_protected_by_whatever_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_home_directory_is_protected_under_any_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     home = tmp_path / "home"
     home.mkdir()
     (tmp_path / "link").symlink_to(home)
@@ -63,7 +63,7 @@ def test_the_home_directory_is_protected_by_whatever_name(tmp_path: Path, monkey
     assert (refusal(home), refusal(tmp_path / "link")) == ("prefix-protected", "prefix-protected")
 
 
-def test_a_link_is_followed_and_one_to_nowhere_is_no_place(tmp_path: Path) -> None:
+def test_a_link_is_followed_and_a_dangling_link_is_refused(tmp_path: Path) -> None:
     (tmp_path / "link").symlink_to("real")
     assert refusal(tmp_path / "link") == "prefix-not-usable"
     (tmp_path / "real").mkdir()
@@ -72,17 +72,17 @@ def test_a_link_is_followed_and_one_to_nowhere_is_no_place(tmp_path: Path) -> No
     assert refusal(tmp_path / "loop") == "prefix-not-usable"
 
 
-def test_a_name_that_is_too_long_for_the_system_is_one_clear_error(tmp_path: Path) -> None:
+def test_a_name_too_long_for_the_system_is_one_clear_error(tmp_path: Path) -> None:
     assert refusal(tmp_path / ("x" * 300)) == "prefix-too-long"
 
 
-def test_the_record_of_another_envsolve_is_not_guessed_at(tmp_path: Path) -> None:
+def test_a_record_of_another_envsolve_version_is_not_interpreted(tmp_path: Path) -> None:
     for content in ('{"schema_version": 99}', "[]", "{", '{"schema_version": 1, "state": "odd"}'):
         (tmp_path / ".envsolve.json").write_text(content)
         assert refusal(tmp_path) == "record-unreadable"
 
 
-def test_directories_that_were_made_go_again_and_others_stay(tmp_path: Path) -> None:
+def test_created_directories_are_removed_again_and_others_stay(tmp_path: Path) -> None:
     with claimed(tmp_path / "a" / "b"):
         assert (tmp_path / "a" / "b").is_dir()
     assert tree(tmp_path) == {}
@@ -92,7 +92,7 @@ def test_directories_that_were_made_go_again_and_others_stay(tmp_path: Path) -> 
     assert tree(tmp_path) == {"a": None}
 
 
-def test_only_one_works_on_a_place(tmp_path: Path) -> None:
+def test_only_one_command_works_on_a_prefix(tmp_path: Path) -> None:
     with claimed(tmp_path), pytest.raises(OutsideError, match="another command is creating"), claimed(tmp_path):
         pass
     with claimed(tmp_path):
@@ -101,7 +101,7 @@ def test_only_one_works_on_a_place(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() == 0, reason="root may write anywhere")
-def test_a_place_that_may_not_be_written_is_one_clear_error(tmp_path: Path) -> None:
+def test_an_unwritable_directory_is_one_clear_error(tmp_path: Path) -> None:
     tmp_path.chmod(0o500)
     assert refusal(tmp_path / "env") == "prefix-not-usable"
     with pytest.raises(UsageError, match="cannot be made or written: Permission denied"), claimed(tmp_path / "env"):
@@ -109,7 +109,7 @@ def test_a_place_that_may_not_be_written_is_one_clear_error(tmp_path: Path) -> N
 
 
 @pytest.mark.skipif(not Path("/proc/self").is_dir(), reason="there is no file system here that takes no directories")
-def test_a_file_system_without_room_for_it_is_one_clear_error() -> None:
+def test_a_full_file_system_is_one_clear_error() -> None:
     with pytest.raises(EnvsolveError, match="cannot be made or written"), claimed(Path("/proc/env")):
         pass
 
@@ -121,7 +121,7 @@ def test_a_full_disk_is_one_clear_error(tmp_path: Path) -> None:
     assert raised.value.code == "disk-failed"
 
 
-def test_all_goes_but_what_says_whose_it_is_until_the_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_record_is_removed_last(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     write_record(tmp_path, record_of(PLAN, "envsolve create", State.UNFINISHED, tmp_path))
     (tmp_path / "lib" / "python").mkdir(parents=True)
     (tmp_path / "outside").symlink_to(tmp_path.parent)
@@ -140,7 +140,7 @@ def test_all_goes_but_what_says_whose_it_is_until_the_end(tmp_path: Path, monkey
 
 
 def finished(prefix: Path, *, names: Path | None = None, state: State = State.FINISHED) -> Path:
-    """A directory with the record of an environment at ``names``, its own place without that."""
+    """A directory with the record of an environment at ``names``, by default its own path."""
     prefix.mkdir(parents=True, exist_ok=True)
     with claiming(prefix):
         pass
@@ -149,19 +149,19 @@ def finished(prefix: Path, *, names: Path | None = None, state: State = State.FI
 
 
 @pytest.mark.parametrize("state", State)
-def test_an_environment_that_was_copied_or_moved_is_no_ones(state: State, tmp_path: Path) -> None:
+def test_a_copied_or_moved_environment_has_no_owner(state: State, tmp_path: Path) -> None:
     copied = finished(tmp_path / "copy", names=tmp_path / "env", state=state)
     assert refusal(copied) == "prefix-not-ours"
     assert place_of(str(finished(tmp_path / "env", state=state))).record is not None
 
 
-def test_an_environment_is_the_same_by_another_way_to_it(tmp_path: Path) -> None:
+def test_an_environment_is_the_same_by_another_path(tmp_path: Path) -> None:
     finished(tmp_path / "real" / "env")
     (tmp_path / "link").symlink_to("real")
     assert place_of(str(tmp_path / "link" / "env")).record is not None
 
 
-def test_what_only_looks_like_an_environment_that_is_replaced_is_foreign(tmp_path: Path) -> None:
+def test_a_directory_that_only_resembles_a_replaced_environment_is_foreign(tmp_path: Path) -> None:
     (tmp_path / "own.txt").touch()
     old = tmp_path / ".envsolve-old"
     old.mkdir()
@@ -180,7 +180,7 @@ def test_what_only_looks_like_an_environment_that_is_replaced_is_foreign(tmp_pat
     assert refusal(tmp_path) == "prefix-not-ours"
 
 
-def test_inside_an_environment_there_is_no_place_for_another(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_environment_cannot_be_inside_another(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     env = finished(tmp_path / "env")
     assert refusal(env / "lib" / "inner") == "prefix-protected"
     assert refusal(Path(sys.prefix) / "inner") == "prefix-protected"
@@ -193,14 +193,14 @@ def test_inside_an_environment_there_is_no_place_for_another(tmp_path: Path, mon
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="file systems elsewhere take no such names")
-def test_a_name_that_is_no_text_is_one_clear_error(tmp_path: Path) -> None:
+def test_a_name_that_is_not_valid_text_is_one_clear_error(tmp_path: Path) -> None:
     with pytest.raises(UsageError) as raised:
         place_of(os.fsdecode(os.fsencode(tmp_path) + b"/\xff"))
     assert raised.value.code == "prefix-not-usable"
     raised.value.message.encode()
 
 
-def test_a_forged_record_of_an_unfinished_environment_is_believed_by_no_one(tmp_path: Path) -> None:
+def test_a_forged_record_of_an_unfinished_environment_is_ignored(tmp_path: Path) -> None:
     prefix = finished(tmp_path / "env", state=State.UNFINISHED)
     (prefix / "own.txt").touch()
     release(prefix)
@@ -210,7 +210,7 @@ def test_a_forged_record_of_an_unfinished_environment_is_believed_by_no_one(tmp_
     assert (prefix / "own.txt").exists()
 
 
-def test_a_claim_is_of_one_directory_and_not_of_another_in_its_place(tmp_path: Path) -> None:
+def test_a_claim_applies_to_one_directory_and_not_its_replacement(tmp_path: Path) -> None:
     prefix = finished(tmp_path / "env", state=State.UNFINISHED)
     assert place_of(str(prefix)).record is not None
     prefix.rename(tmp_path / "away")
@@ -218,7 +218,7 @@ def test_a_claim_is_of_one_directory_and_not_of_another_in_its_place(tmp_path: P
     assert refusal(prefix) == "prefix-not-ours"
 
 
-def test_a_file_that_is_younger_than_the_command_that_was_killed_stays(tmp_path: Path) -> None:
+def test_a_file_newer_than_the_killed_command_is_preserved(tmp_path: Path) -> None:
     prefix = finished(tmp_path / "env", state=State.UNFINISHED)
     (prefix / "lib").mkdir()
     (prefix / "lib" / "own.txt").touch()
@@ -239,7 +239,7 @@ def state(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPa
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="Windows has no such pipes")
-def test_a_pipe_is_neither_a_place_nor_a_record_nor_a_lock(tmp_path: Path) -> None:
+def test_a_pipe_is_refused_as_directory_record_or_lock(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
     assert refusal(tmp_path / "pipe") == "prefix-not-usable"
     for name in (".envsolve.json", ".envsolve.busy"):
@@ -251,7 +251,7 @@ def test_a_pipe_is_neither_a_place_nor_a_record_nor_a_lock(tmp_path: Path) -> No
 
 @pytest.mark.parametrize("name", [".envsolve.json", ".envsolve.busy", ".envsolve.json.new"])
 @pytest.mark.parametrize("there", [True, False])
-def test_nothing_is_read_or_made_through_a_link_in_the_directory(there: bool, name: str, tmp_path: Path) -> None:
+def test_links_in_the_directory_are_not_followed(there: bool, name: str, tmp_path: Path) -> None:
     target = tmp_path / "target"
     if there:
         target.write_bytes((finished(tmp_path / "other", names=tmp_path / "env") / ".envsolve.json").read_bytes())
@@ -262,7 +262,7 @@ def test_nothing_is_read_or_made_through_a_link_in_the_directory(there: bool, na
     assert target.exists() is there
 
 
-def test_a_link_that_takes_the_place_of_the_busy_file_is_not_followed(tmp_path: Path) -> None:
+def test_a_link_in_place_of_the_busy_file_is_not_followed(tmp_path: Path) -> None:
     (tmp_path / ".envsolve.busy").symlink_to(tmp_path / "elsewhere")
     with pytest.raises(UsageError), claimed(tmp_path):
         pytest.fail("it was claimed")

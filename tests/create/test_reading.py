@@ -1,4 +1,4 @@
-"""What is no lock to install from is refused with the reason; the plan of one that is holds all that it says."""
+"""An unsuitable lock is refused with the reason; the plan of a suitable one has all its packages."""
 
 from __future__ import annotations
 
@@ -91,19 +91,19 @@ REFUSED = {
 
 
 @pytest.mark.parametrize(("name", "text", "code"), REFUSED.values(), ids=REFUSED)
-def test_what_is_no_lock_to_install_from_is_refused(name: str, text: str, code: str, tmp_path: Path) -> None:
+def test_an_unsuitable_lock_is_refused(name: str, text: str, code: str, tmp_path: Path) -> None:
     with pytest.raises(UsageError) as raised:
         plan(name, text, tmp_path)
     assert raised.value.code == code
     assert raised.value.hints
 
 
-def test_a_lock_that_is_not_there_is_refused(tmp_path: Path) -> None:
+def test_a_missing_lock_is_refused(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="there is no such file"):
         plan_of(tmp_path / "no.lock", Platform.LINUX_64)
 
 
-def test_a_python_lock_says_which_pythons_it_is_for(tmp_path: Path) -> None:
+def test_a_python_lock_states_its_pythons(tmp_path: Path) -> None:
     recorded = FACTS.format(platform="linux-64", python="3.11.4") + HASHED
     assert plan("requirements.txt", recorded, tmp_path).python == SpecifierSet(">=3.11.4,==3.11.*")
     assert plan("requirements.txt", recorded, tmp_path, "<3.11.9").python == SpecifierSet(">=3.11.4,==3.11.*,<3.11.9")
@@ -113,7 +113,7 @@ def test_a_python_lock_says_which_pythons_it_is_for(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("tool", ["uv", "poetry", "pdm"])
-def test_of_the_lock_of_a_project_what_this_platform_needs_is_installed(tool: str) -> None:
+def test_packages_of_a_project_lock_for_this_platform_are_installed(tool: str) -> None:
     path = PROJECT_LOCKS / tool / f"{tool}.lock"
     found = plan_of(path, Platform.LINUX_64)
     assert (found.kind, found.lock_name) == (Kind.VENV, path.name)
@@ -124,7 +124,7 @@ def test_of_the_lock_of_a_project_what_this_platform_needs_is_installed(tool: st
     ]
 
 
-def test_conda_packages_and_wheels_come_with_their_digests(tmp_path: Path) -> None:
+def test_conda_packages_and_wheels_have_their_digests(tmp_path: Path) -> None:
     wheel = "https://files.example/alpha-1.3-py3-none-any.whl"
     text = conda_lock(
         entry("conda", f"sha256: '{DIGEST}'"), entry("pip", f"sha256: '{DIGEST}'", url=wheel, name="alpha")
@@ -132,16 +132,16 @@ def test_conda_packages_and_wheels_come_with_their_digests(tmp_path: Path) -> No
     found = plan("conda-lock.yml", text, tmp_path)
     assert found.kind is Kind.CONDA
     assert [(it.url, it.sha256) for it in found.lock.conda] == [(URL, DIGEST)]
-    told = wheel_file(found.lock, reads_pylock=True)
-    assert (told.name, told.text) == ("requirements.txt", f"alpha @ {wheel} --hash=sha256:{DIGEST}\n")
+    written = wheel_file(found.lock, reads_pylock=True)
+    assert (written.name, written.text) == ("requirements.txt", f"alpha @ {wheel} --hash=sha256:{DIGEST}\n")
 
 
-def test_packages_for_others_are_left_out_and_named(tmp_path: Path) -> None:
-    told = [
+def test_packages_for_other_platforms_are_left_out_and_named(tmp_path: Path) -> None:
+    packages = [
         entry("conda", f"sha256: '{DIGEST}'", name=name).replace("}}", f"}}, category: {category}}}")
         for name, category in (("zlib", "main"), ("xz", "dev"), ("tk", "docs"))
     ]
-    found = plan("conda-lock.yml", conda_lock(*told), tmp_path)
+    found = plan("conda-lock.yml", conda_lock(*packages), tmp_path)
     assert [it.name for it in found.lock.conda] == ["xz", "zlib"]
     assert [it.text for it in found.notes] == [
         "packages that only docs requires are left out, as conda-lock does",
@@ -149,9 +149,7 @@ def test_packages_for_others_are_left_out_and_named(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("groups", "installed"), [("[]", ["alpha"]), ('["main"]', ["alpha", "beta"])])
-def test_of_a_pylock_the_groups_that_are_installed_unasked_are_in(
-    groups: str, installed: list[str], tmp_path: Path
-) -> None:
+def test_default_groups_of_a_pylock_are_included(groups: str, installed: list[str], tmp_path: Path) -> None:
     wheels = (
         '[[packages]]\nname = "{0}"\nversion = "1.0"\n{1}\nwheels = [{{ url = "https://i/{0}-1.0-py3-none-any.whl", '
     )
@@ -169,10 +167,10 @@ def test_of_a_pylock_the_groups_that_are_installed_unasked_are_in(
     assert {it.marker for it in found.lock.pins} <= {"", "python_version > '3'"}
 
 
-def test_logins_in_a_lock_are_not_stored(tmp_path: Path) -> None:
+def test_credentials_in_a_lock_are_not_stored(tmp_path: Path) -> None:
     text = f"--index-url https://me:hunter2@host/simple\n{HASHED}"
     found = plan("requirements.txt", text, tmp_path)
     assert found.text == f"--index-url https://host/simple\n{HASHED}"
-    told = wheel_file(found.lock, reads_pylock=True)
-    assert (told.text, told.names_index) == (found.text, True)
+    written = wheel_file(found.lock, reads_pylock=True)
+    assert (written.text, written.names_index) == (found.text, True)
     assert found.logins == (("https://host/simple", "https://me:hunter2@host/simple"),)

@@ -1,4 +1,4 @@
-"""An environment that is replaced is there again, or the new one is, wherever the work was cut off."""
+"""Wherever a replacement is interrupted, either the old environment or the new one exists afterwards."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class CutOff(Exception):  # noqa: N818
 
 @contextmanager
 def dying_after(steps: int, patch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Every change of a name counts as a step, and the one after so many is never made."""
+    """Every rename counts as a step, and the step after the given number is never made."""
     replace, left = Path.replace, [steps]
 
     def counted(path: Path, target: Path) -> Path:
@@ -59,7 +59,7 @@ def prefix(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_what_lies_aside_comes_back_where_nothing_came_of_the_new_one(prefix: Path) -> None:
+def test_the_old_environment_is_restored_if_the_new_one_fails(prefix: Path) -> None:
     before = tree(prefix)
     set_aside(prefix)
     assert (prefix / ".envsolve-old" / "bin" / "old.txt").exists()
@@ -70,7 +70,7 @@ def test_what_lies_aside_comes_back_where_nothing_came_of_the_new_one(prefix: Pa
     assert tree(prefix) == before
 
 
-def test_what_lies_aside_goes_once_the_new_one_is_finished(prefix: Path) -> None:
+def test_the_old_environment_is_removed_when_the_new_one_is_complete(prefix: Path) -> None:
     set_aside(prefix)
     (prefix / "bin").mkdir()
     write_record(prefix, record_of(NEW, "new", State.FINISHED, prefix))
@@ -82,9 +82,7 @@ def test_what_lies_aside_goes_once_the_new_one_is_finished(prefix: Path) -> None
 
 
 @pytest.mark.parametrize("steps", range(MOVED + 2))
-def test_wherever_the_way_out_is_cut_off_it_comes_back(
-    steps: int, prefix: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_interrupted_moves_are_undone(steps: int, prefix: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     before = tree(prefix)
     with dying_after(steps, monkeypatch):
         try:
@@ -96,9 +94,7 @@ def test_wherever_the_way_out_is_cut_off_it_comes_back(
 
 
 @pytest.mark.parametrize("steps", range(MOVED + 2))
-def test_wherever_the_way_back_is_cut_off_it_comes_back(
-    steps: int, prefix: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_interrupted_restorations_are_completed(steps: int, prefix: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     before = tree(prefix)
     set_aside(prefix)
     write_record(prefix, record_of(NEW, "new", State.UNFINISHED, prefix))
@@ -112,7 +108,7 @@ def test_wherever_the_way_back_is_cut_off_it_comes_back(
     assert tree(prefix) == before
 
 
-def test_nothing_that_someone_put_in_its_place_is_replaced(prefix: Path) -> None:
+def test_a_file_added_meanwhile_is_not_replaced(prefix: Path) -> None:
     set_aside(prefix)
     (prefix / "lib").write_text("own")
     before = tree(prefix)
@@ -122,7 +118,7 @@ def test_nothing_that_someone_put_in_its_place_is_replaced(prefix: Path) -> None
     assert tree(prefix) == before
 
 
-def test_a_link_in_the_place_of_the_old_one_is_not_followed(
+def test_a_link_in_place_of_the_old_environment_is_not_followed(
     prefix: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
     other = tmp_path_factory.mktemp("other")
@@ -138,9 +134,7 @@ def test_a_link_in_the_place_of_the_old_one_is_not_followed(
 
 
 @pytest.mark.parametrize("state", State)
-def test_what_lies_aside_in_a_directory_of_someone_else_is_neither_dropped_nor_moved(
-    state: State, prefix: Path
-) -> None:
+def test_foreign_content_of_the_directory_is_neither_removed_nor_moved(state: State, prefix: Path) -> None:
     set_aside(prefix)
     write_record(prefix, record_of(NEW, "new", state, prefix))
     before = tree(prefix)
@@ -150,7 +144,7 @@ def test_what_lies_aside_in_a_directory_of_someone_else_is_neither_dropped_nor_m
     assert (raised.value.code, tree(prefix)) == ("prefix-not-ours", before)
 
 
-def test_an_environment_of_someone_else_is_not_moved_aside(prefix: Path) -> None:
+def test_a_foreign_environment_is_not_moved(prefix: Path) -> None:
     before = tree(prefix)
     release(prefix)
     with pytest.raises(UsageError) as raised:
@@ -189,9 +183,7 @@ def lose_the_list(prefix: Path) -> None:
 @pytest.mark.parametrize(
     "change", [write_notes, change_a_file, put_an_old_file, link_to_data, forge_the_list, lose_the_list]
 )
-def test_an_environment_with_a_file_of_someone_else_is_not_replaced(
-    change: Callable[[Path], None], prefix: Path
-) -> None:
+def test_an_environment_with_a_foreign_file_is_not_replaced(change: Callable[[Path], None], prefix: Path) -> None:
     change(prefix)
     before = tree(prefix)
     with pytest.raises(UsageError) as raised:
@@ -200,7 +192,7 @@ def test_an_environment_with_a_file_of_someone_else_is_not_replaced(
     assert raised.value.hints[0].text.startswith(f"move {prefix}")
 
 
-def test_what_python_compiled_and_empty_files_are_no_obstacle(prefix: Path) -> None:
+def test_bytecode_and_empty_files_do_not_matter(prefix: Path) -> None:
     (prefix / "lib" / "__pycache__").mkdir()
     (prefix / "lib" / "__pycache__" / "old.pyc").write_bytes(b"compiled")
     (prefix / ".lock").touch()
@@ -208,7 +200,7 @@ def test_what_python_compiled_and_empty_files_are_no_obstacle(prefix: Path) -> N
     assert (prefix / ".envsolve-old" / "lib" / "old.txt").exists()
 
 
-def test_a_file_that_came_with_a_date_in_the_future_is_known(prefix: Path) -> None:
+def test_a_file_dated_in_the_future_is_known(prefix: Path) -> None:
     os.utime(prefix / "lib" / "old.txt", (0, time.time() + 10**6))
     list_own_files(prefix)
     set_aside(prefix)

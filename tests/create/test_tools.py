@@ -1,4 +1,4 @@
-"""Installers are told of the machine, and nothing of what else somebody wanted installed."""
+"""Installers get the settings of the machine, and none that would install something else."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from envsolve.index.settings import IndexSettings
 MIRROR = "https://me:p%40ss@mirror.example/simple"
 
 
-def test_what_says_how_passes_and_what_says_what_does_not(tmp_path: Path) -> None:
+def test_supported_options_pass_and_others_do_not(tmp_path: Path) -> None:
     environ = {
         "UV_CACHE_DIR": "/c",
         "UV_INDEX": "x",
@@ -31,7 +31,7 @@ def test_what_says_how_passes_and_what_says_what_does_not(tmp_path: Path) -> Non
         assert "PIP_TARGET" not in found
 
 
-def test_indexes_that_are_configured_count_where_the_lock_names_none(tmp_path: Path) -> None:
+def test_configured_indexes_count_if_the_lock_names_none(tmp_path: Path) -> None:
     network = InstallerNetwork(IndexSettings(index_url=MIRROR, cert="/ca.pem", trusted_hosts=("old.example",)))
     with tool_environ({}, network, tmp_path) as found:
         assert "UV_DEFAULT_INDEX" not in found
@@ -40,7 +40,7 @@ def test_indexes_that_are_configured_count_where_the_lock_names_none(tmp_path: P
         assert found["UV_DEFAULT_INDEX"] == found["PIP_INDEX_URL"] == "https://mirror.example/simple"
 
 
-def test_logins_lie_in_a_file_of_this_user_alone_and_not_for_long(tmp_path: Path) -> None:
+def test_logins_are_in_a_private_file_for_a_short_time(tmp_path: Path) -> None:
     own = tmp_path / "own"
     own.write_text("machine other.example login you password secret\n")
     with tool_environ({"NETRC": str(own)}, InstallerNetwork(IndexSettings(index_url=MIRROR)), tmp_path) as found:
@@ -51,12 +51,12 @@ def test_logins_lie_in_a_file_of_this_user_alone_and_not_for_long(tmp_path: Path
     assert not path.exists()
 
 
-def test_without_logins_the_netrc_of_the_user_is_the_one(tmp_path: Path) -> None:
+def test_without_logins_the_netrc_of_the_user_applies(tmp_path: Path) -> None:
     with tool_environ({"NETRC": "/own"}, InstallerNetwork(IndexSettings()), tmp_path) as found:
         assert found["NETRC"] == "/own"
 
 
-def test_a_uv_that_does_not_run_is_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_uv_that_does_not_run_is_ignored(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     broken = tmp_path / "uv"
     broken.write_text("#!/bin/sh\nexit 127\n")
     broken.chmod(0o755)
@@ -64,7 +64,7 @@ def test_a_uv_that_does_not_run_is_none(tmp_path: Path, monkeypatch: pytest.Monk
     assert find_uv() is None
 
 
-def test_a_uv_that_reads_no_pylock_is_passed_over(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_uv_that_cannot_read_a_pylock_is_skipped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for version in ("0.4.30", "0.6.14", "0.6.15"):
         path = tmp_path / f"uv-{version}"
         path.write_text(f"#!/bin/sh\necho 'uv {version} (0123abc 2025-04-21)'\n")
@@ -73,14 +73,14 @@ def test_a_uv_that_reads_no_pylock_is_passed_over(tmp_path: Path, monkeypatch: p
     assert find_uv() == str(tmp_path / "uv-0.6.15")
 
 
-def test_an_installer_finds_programs_in_absolute_places_alone(tmp_path: Path) -> None:
+def test_an_installer_only_searches_absolute_directories(tmp_path: Path) -> None:
     given = {"PATH": os.pathsep.join(("", ".", "bin", "/usr/bin", "/bin"))}
     with tool_environ(given, InstallerNetwork(IndexSettings()), tmp_path) as found:
         assert found["PATH"] == os.pathsep.join(("/usr/bin", "/bin"))
 
 
 @pytest.mark.parametrize("path", ["", ".", "bin:."])
-def test_a_path_without_absolute_places_does_not_mean_the_current_directory(path: str, tmp_path: Path) -> None:
+def test_a_path_without_absolute_directories_does_not_mean_the_current_one(path: str, tmp_path: Path) -> None:
     with tool_environ({"PATH": path.replace(":", os.pathsep)}, InstallerNetwork(IndexSettings()), tmp_path) as found:
         assert found["PATH"]
         assert all(map(os.path.isabs, found["PATH"].split(os.pathsep)))

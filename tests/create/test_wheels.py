@@ -1,4 +1,4 @@
-"""Wheels come from the lock alone, whatever else lies about on the machine."""
+"""Wheels come only from the lock, whatever else is on the machine."""
 
 from __future__ import annotations
 
@@ -57,8 +57,8 @@ def archive(fields: str) -> str:
     return f'[[packages]]\nname = "own"\narchive = {{ {fields}, hashes = {{ sha256 = "{DIGEST}" }} }}\n'
 
 
-def told(folder: Path, *entries: str) -> list[str]:
-    """What a pip that reads no pylock.toml is told of one."""
+def lines_of(folder: Path, *entries: str) -> list[str]:
+    """The input of a pip that cannot read pylock.toml."""
     path = folder / "pylock.toml"
     path.write_text(HEAD + "".join(entries), "utf-8")
     file = wheel_file(plan_of(path, Platform.LINUX_64).lock, reads_pylock=False)
@@ -66,10 +66,10 @@ def told(folder: Path, *entries: str) -> list[str]:
     return file.text.splitlines()
 
 
-def test_of_a_pylock_pip_gets_the_hashes_and_each_index_once(tmp_path: Path) -> None:
+def test_for_a_pylock_pip_gets_hashes_and_each_index_once(tmp_path: Path) -> None:
     marker = "marker = \"python_version < '3'\""
     entries = (entry("alpha"), entry("beta", marker, index="https://j/whl"), entry("gamma"))
-    assert told(tmp_path, *entries) == [
+    assert lines_of(tmp_path, *entries) == [
         "--index-url https://i/simple",
         "--extra-index-url https://j/whl",
         f"alpha==1.0 --hash=sha256:{DIGEST}",
@@ -79,14 +79,14 @@ def test_of_a_pylock_pip_gets_the_hashes_and_each_index_once(tmp_path: Path) -> 
 
 
 @pytest.mark.parametrize("index", ['index = "https://i/simple"', ""])
-def test_of_a_pylock_uv_gets_the_addresses_whatever_index_they_are_from(index: str, tmp_path: Path) -> None:
+def test_for_a_pylock_uv_gets_addresses_from_any_index(index: str, tmp_path: Path) -> None:
     path = tmp_path / "pylock.toml"
     path.write_text(HEAD + entry().replace('index = "https://i/simple"', index), "utf-8")
     file = wheel_file(plan_of(path, Platform.LINUX_64).lock, reads_pylock=True)
     assert (file.name, 'url = "https://i/own.whl"' in file.text) == ("pylock.toml", True)
 
 
-def test_tokens_in_the_addresses_of_a_lock_reach_the_installer_and_stand_in_each_once(tmp_path: Path) -> None:
+def test_tokens_in_addresses_of_a_lock_are_passed_to_the_installer_once_each(tmp_path: Path) -> None:
     path = tmp_path / "requirements.txt"
     hashed = f"--hash=sha256:{DIGEST}"
     lines = [f"{name} @ https://h/t/tk-1234/files/{name}-1.0-py3-none-any.whl {hashed}\n" for name in ("alpha", "beta")]
@@ -97,8 +97,8 @@ def test_tokens_in_the_addresses_of_a_lock_reach_the_installer_and_stand_in_each
     assert _opened(wheel_file(plan.lock, reads_pylock=True).text, network) == "".join(lines)
 
 
-def test_an_archive_is_named_by_its_address(tmp_path: Path) -> None:
-    (line,) = told(tmp_path, archive('url = "https://i/own.zip", subdirectory = "x"'))
+def test_an_archive_is_passed_by_its_address(tmp_path: Path) -> None:
+    (line,) = lines_of(tmp_path, archive('url = "https://i/own.zip", subdirectory = "x"'))
     assert line == f"own @ https://i/own.zip#subdirectory=x --hash=sha256:{DIGEST}"
 
 
@@ -120,10 +120,10 @@ HOSTILE = {
 
 
 @pytest.mark.parametrize("hostile", HOSTILE.values(), ids=HOSTILE)
-def test_an_entry_begins_no_line_of_its_own(hostile: str, tmp_path: Path) -> None:
+def test_an_entry_cannot_start_a_line(hostile: str, tmp_path: Path) -> None:
     lines: list[str] = []
     with suppress(UsageError):
-        lines = told(tmp_path, hostile)
+        lines = lines_of(tmp_path, hostile)
     assert [line for line in lines if not SOUND.fullmatch(line) or "$" in line] == []
 
 
@@ -134,7 +134,7 @@ def index() -> Iterator[IndexServer]:
 
 
 def interpreter_at(prefix: Path) -> Path:
-    """A Python with a library of its own and no pyvenv.cfg, as conda has them: its user site is enabled."""
+    """A Python with its own library and no pyvenv.cfg, as conda has them: its user site is enabled."""
     base, library = Path(sys.base_prefix), prefix / "lib" / f"python{MINOR}"
     (library / "site-packages").mkdir(parents=True)
     for path in Path(sysconfig.get_path("stdlib")).iterdir():
@@ -148,7 +148,7 @@ def interpreter_at(prefix: Path) -> Path:
 
 @pytest.mark.thorough
 @pytest.mark.skipif(sys.platform == "win32", reason="an interpreter is put together in another way there")
-def test_pip_neither_counts_nor_changes_what_lies_in_the_home_directory(index: IndexServer, tmp_path: Path) -> None:
+def test_pip_neither_counts_nor_changes_the_home_directory(index: IndexServer, tmp_path: Path) -> None:
     found = wheel("alpha", "1.0")
     index.add("alpha", [found])
     python, home = interpreter_at(tmp_path / "env"), tmp_path / "home"
@@ -166,7 +166,7 @@ def test_pip_neither_counts_nor_changes_what_lies_in_the_home_directory(index: I
     assert list((tmp_path / "env").rglob("alpha-1.0.dist-info"))
 
 
-def test_a_pip_that_does_not_answer_is_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_pip_that_does_not_answer_is_ignored(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("envsolve.create.wheels.PATIENCE", 1.0)
     python = tmp_path / "bin" / "python"
     python.parent.mkdir()
@@ -189,7 +189,7 @@ COMMIT = PackageFile(f"part@{'0' * 40}", f"git+https://i/part@{'0' * 40}")
     [((FILE,), True), ((COMMIT,), False), ((FILE, COMMIT), False)],
     ids=["files", "a repository", "both"],
 )
-def test_every_file_must_have_a_hash_unless_there_is_a_repository(
+def test_every_file_needs_a_hash_unless_it_is_a_repository(
     files: tuple[PackageFile, ...], requires_hashes: bool, tmp_path: Path
 ) -> None:
     uv, scratch = tmp_path / "uv", tmp_path / "scratch"

@@ -1,4 +1,4 @@
-"""What the tests of many logs share."""
+"""Common fixtures for tests of many logs."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from envsolve.diagnose.tables import Tables
 
 @pytest.fixture(scope="module")
 def tables_are_read_once() -> Iterator[None]:
-    """Every explanation in this process would read them anew, as other processes do."""
+    """Every explanation in this process would read them again, as other processes do."""
     tables = Tables()
     anchors = anchors_of(tables)
     with pytest.MonkeyPatch.context() as patch:

@@ -1,4 +1,4 @@
-"""The real logs of ``tests/symptoms``: each file is a text as somebody posted it, and what envsolve must say to it."""
+"""The real logs of ``tests/symptoms``: each file is a text that a user posted, and the expected answer of envsolve."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ DIRECTORY = Path(__file__).parent.parent / "symptoms"
 
 
 class SymptomLog(NamedTuple):
-    """One log: its source, its text, what is known beside it, and what the answer holds and does not hold."""
+    """One log: its source, its text, additional facts, and what the answer must and must not contain."""
 
     name: str
     source: str
     text: str
-    asked: ExplainRequest
+    request: ExplainRequest
     findings: tuple[str, ...]
     says: tuple[str, ...]
     never: tuple[str, ...]
 
     def explained(self) -> Explanation:
-        return explain(io.BytesIO(self.text.encode()), self.asked, {})
+        return explain(io.BytesIO(self.text.encode()), self.request, {})
 
 
 def symptom_logs() -> tuple[SymptomLog, ...]:
@@ -43,14 +43,14 @@ def _read(path: Path) -> SymptomLog:
         name=path.relative_to(DIRECTORY).with_suffix("").as_posix(),
         source=document["source"],
         text=document["text"],
-        asked=_asked(document.get("context", {})),
+        request=_request(document.get("context", {})),
         findings=tuple(document["findings"]),
         says=tuple(document.get("says", ())),
         never=tuple(document.get("never", ())),
     )
 
 
-def _asked(context: Mapping[str, object]) -> ExplainRequest:
+def _request(context: Mapping[str, object]) -> ExplainRequest:
     def text(key: str) -> str | None:
         return str(context[key]) if key in context else None
 

@@ -1,4 +1,4 @@
-"""Which framework a case is about, and that what is known of one is never said of another."""
+"""Which framework a case is about; facts about one framework never appear in findings about another."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def known(**packages: str) -> Known:
         pytest.param(FLOW, known(torch="2.6.0", tensorflow="2.15.0"), "tensorflow", id="an environment with both"),
     ],
 )
-def test_what_is_given_chooses_among_what_the_text_names(text: str, given: Known, expected: str) -> None:
+def test_given_facts_choose_among_those_in_the_text(text: str, given: Known, expected: str) -> None:
     assert case_of(text, given).framework == expected
 
 
@@ -47,8 +47,8 @@ def test_fields_of_another_framework_leave_nothing_of_the_first() -> None:
     assert case.fields_of("pytorch") == {"framework": "PyTorch", "name": "pytorch", "version": "", "built_cuda": ""}
 
 
-def explained(text: str, asked: ExplainRequest) -> Explanation:
-    return explain(io.BytesIO(text.encode()), asked, {})
+def explained(text: str, request: ExplainRequest) -> Explanation:
+    return explain(io.BytesIO(text.encode()), request, {})
 
 
 @pytest.mark.parametrize(
@@ -62,15 +62,15 @@ def explained(text: str, asked: ExplainRequest) -> Explanation:
 )
 @pytest.mark.parametrize("given", ["pytorch==2.6.0", "tensorflow==2.15.0", "cupy==13.4.0"])
 def test_no_finding_gives_a_version_to_a_framework_that_it_is_not_of(text: str, about: str, given: str) -> None:
-    asked = ExplainRequest(gpus=("8.6",), platform=Platform.LINUX_64, frameworks=(given,))
-    (finding, *_) = explained(text, asked).findings
+    request = ExplainRequest(gpus=("8.6",), platform=Platform.LINUX_64, frameworks=(given,))
+    (finding, *_) = explained(text, request).findings
     name, _, version = given.partition("==")
     assert finding.about == (name if name == about else about)
     assert name == about or version not in f"{finding.title} {finding.cause}"
     assert any(f"--framework {about}" in it or f"'{about}" in it for it in finding.commands)
 
 
-def test_a_library_of_linux_is_told_for_linux_whatever_platform_is_given() -> None:
+def test_a_linux_library_implies_linux_whatever_platform_is_given() -> None:
     missing = "libcudart.so.11.0: cannot open shared object file: No such file or directory"
     answer = explained(missing, ExplainRequest(platform=Platform.WIN_64, frameworks=("tensorflow==2.10.0",)))
     (note,) = answer.notes

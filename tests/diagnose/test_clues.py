@@ -1,4 +1,4 @@
-"""What a text tells in passing of machine and environment."""
+"""Facts about the machine and environment that a text mentions."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ def case_of(text: str, matrix: Matrix) -> Case:
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case["text"][:50])
-def test_a_text_tells_facts(case: dict[str, object], matrix: Matrix) -> None:
+def test_a_text_yields_facts(case: dict[str, object], matrix: Matrix) -> None:
     known = case_of(str(case["text"]), matrix)
-    told = {
+    facts = {
         "frameworks": list(known.frameworks),
         "version": known.version_of(known.framework),
         "driver": known.driver and str(known.driver),
@@ -45,7 +45,7 @@ def test_a_text_tells_facts(case: dict[str, object], matrix: Matrix) -> None:
         "jetson": known.jetson,
     }
     expected = {key: value for key, value in case.items() if key not in ("text", "untold")}
-    assert {key: told[key] for key in expected} == expected
-    untold = case.get("untold", [])
-    assert isinstance(untold, list)
-    assert {key: told[key] for key in untold if told[key] not in (None, [], False)} == {}
+    assert {key: facts[key] for key in expected} == expected
+    absent = case.get("untold", [])
+    assert isinstance(absent, list)
+    assert {key: facts[key] for key in absent if facts[key] not in (None, [], False)} == {}

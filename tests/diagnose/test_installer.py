@@ -1,4 +1,4 @@
-"""Commands of an answer are for the installer, the interpreter and the shell that the text shows."""
+"""Commands in an answer are for the installer, the interpreter and the shell in the text."""
 
 from __future__ import annotations
 

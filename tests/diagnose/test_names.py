@@ -1,4 +1,4 @@
-"""Names that came and went with releases of Python packages, by the files that we ship."""
+"""Names that releases of Python packages added and removed, according to shipped files."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def test_a_module_came_with_the_package_that_it_is_in() -> None:
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
-def test_a_file_names_releases_that_it_lists(path: Path) -> None:
+def test_a_file_yields_the_releases_that_it_lists(path: Path) -> None:
     document = tomli.loads(path.read_text(encoding="utf-8"))
     assert {*document["since"], *document["until"]} <= {*document["releases"]}
     assert document["releases"][0] not in document["since"]

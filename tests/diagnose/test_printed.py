@@ -1,4 +1,4 @@
-"""What frameworks print where a probe of ``envsolve validate`` fails, each text from the place that it names."""
+"""Output of frameworks when a probe of ``envsolve validate`` fails, each text with its source."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Lines of source code that quote a message, and lines of a program that says it."""
+"""Lines of source code that quote a message, and lines of a program that prints it."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ FRAME = 'File "/env/lib/python3.12/site-packages/torch/cuda/__init__.py", line 4
 
 
 def counts(line: str) -> bool:
-    """Whether the line, where nothing else is in the text, is the error that it names."""
+    """Whether the line, as the only text, is recognised as its error."""
     return bool(Case((Sighting("cpu-build", {}, line, 1),), {}, Given(), KNOWLEDGE).sightings)
 
 
@@ -53,7 +53,7 @@ def test_source_code_is_no_error(line: str) -> None:
         "---> 12     " + RAISES,
     ],
 )
-def test_what_a_program_says_is(line: str) -> None:
+def test_output_of_a_program(line: str) -> None:
     assert counts(line)
 
 
@@ -62,6 +62,6 @@ def test_a_line_right_under_its_frame_was_raised() -> None:
     assert not case_of(f"    {RAISES}\n{FRAME}").saw("cpu-build")
 
 
-def test_of_a_traceback_the_message_counts_and_not_the_line_that_raised_it() -> None:
+def test_the_message_of_a_traceback_counts_and_not_the_raising_line() -> None:
     case = case_of(f"{FRAME}\n    {RAISES}\nAssertionError: Torch not compiled with CUDA enabled")
     assert [it.line for it in case.of("cpu-build")] == ["AssertionError: Torch not compiled with CUDA enabled"]

@@ -72,13 +72,13 @@ def test_a_wording_that_does_not_wrap_is_not_joined(tables: Tables) -> None:
     assert scan(lines("the plug is", "broken"), tables).sightings == ()
 
 
-def test_clues_are_told_as_often_as_they_stand_there(tables: Tables) -> None:
+def test_clues_are_reported_as_often_as_they_occur(tables: Tables) -> None:
     clues = scan(lines("part 1 and part 2", "torch== numpy==1"), tables).clues
     assert [clue.value for clue in clues["part"]] == ["1", "2"]
     assert [clue.value for clue in clues["package"]] == ["torch==", "numpy==1"]
 
 
-def test_what_is_said_again_and_again_is_compared_a_few_times_only(tables: Tables) -> None:
+def test_repeated_lines_are_only_compared_a_few_times(tables: Tables) -> None:
     found = scan(lines(*["the plug is broken"] * 1000), tables).sightings
     assert len(found) == MOST_SIGHTINGS
 

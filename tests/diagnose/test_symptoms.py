@@ -1,4 +1,4 @@
-"""What envsolve says to real logs, and the laws of the tables it says it by."""
+"""Answers to real logs, and laws of the tables behind them."""
 
 from __future__ import annotations
 
@@ -99,11 +99,11 @@ def test_every_finding_of_the_catalogue_is_shown_by_a_real_log() -> None:
     assert unseen == NO_LOG_FOUND
 
 
-def test_findings_out_of_scope_say_so_in_words() -> None:
+def test_findings_out_of_scope_say_so() -> None:
     entries = [shipped().entry(name) for name in shipped().of_texts]
-    said = {it.id: " ".join(sentence.text for sentence in (*it.cause, *it.more)) for it in entries if not it.in_scope}
+    texts = {it.id: " ".join(sentence.text for sentence in (*it.cause, *it.more)) for it in entries if not it.in_scope}
     assert [
-        name for name, text in said.items() if not re.search(r"not an environment|not a version|unrelated to", text)
+        name for name, text in texts.items() if not re.search(r"not an environment|not a version|unrelated to", text)
     ] == []
 
 

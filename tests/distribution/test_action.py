@@ -1,4 +1,4 @@
-"""The steps of action.yml, run as a runner does: each script by bash, with the variables that the step sets."""
+"""The steps of action.yml, run like a runner does: each script by bash, with the variables of the step."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def test_a_lock_that_is_not_current_fails_with_an_annotation_at_its_file(
     assert done.stdout.startswith("::error file=environment.yml,")
 
 
-def test_other_arguments_are_words_and_no_code(runner: dict[str, str], tmp_path: Path) -> None:
+def test_other_arguments_are_not_executed(runner: dict[str, str], tmp_path: Path) -> None:
     values = {"inputs.args": "matrix show  pytorch==2.14.1", "inputs.output-format": "text"}
     assert "2.14.1" in run_step("Run envsolve", runner, tmp_path, values).stdout
     (tmp_path / "a file").touch()

@@ -28,7 +28,7 @@ def environ(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
 
 
 def command_to_test(snapshot: str) -> str:
-    """What the line ``# Prove`` of a file for images runs in the container."""
+    """The command of the line ``# Prove`` of an image file in the container."""
     text = (ROOT / "tests/snapshots" / snapshot).read_text(encoding="utf-8")
     found = re.search(r"^# Prove: .* (?:NAME|NAME\.sif) (sh -c .*)$", text, re.MULTILINE)
     assert found
@@ -36,7 +36,7 @@ def command_to_test(snapshot: str) -> str:
 
 
 @pytest.mark.parametrize("snapshot", ["python-lock-plain.Dockerfile", "python-lock-plain.def"])
-def test_the_command_that_tests_an_image_installs_it(snapshot: str, environ: dict[str, str], tmp_path: Path) -> None:
+def test_the_documented_command_installs_it_in_an_image(snapshot: str, environ: dict[str, str], tmp_path: Path) -> None:
     command = command_to_test(snapshot)
     for there, here in {"/usr/local/bin/python": sys.executable, "/tmp/v": str(tmp_path / "v")}.items():  # noqa: S108
         command = command.replace(there, here)

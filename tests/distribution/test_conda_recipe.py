@@ -46,7 +46,7 @@ def read_recipe() -> dict[str, Any]:
     return recipe
 
 
-def test_it_is_for_this_version_and_requires_what_the_package_and_its_extra_require() -> None:
+def test_it_has_this_version_and_the_requirements_of_the_package_and_its_extra() -> None:
     recipe = read_recipe()
     assert recipe["context"]["version"] == __version__
     project = tomli.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
@@ -70,8 +70,8 @@ def test_rattler_build_makes_the_package_of_the_source_archive(tmp_path: Path) -
         shelf = server.channel("tools")
         shelf.add(python_package(), package("hatchling", "1.99", files, ["python"], noarch="python"), package("pip"))
         words = (_BUILD, copy / "recipe.yaml", server.url_of("tools"), MINOR, tmp_path / "output")
-        said = call(*tool("py-rattler-build", "python"), "-c", *words, cwd=tmp_path)
-    made = zipfile.ZipFile(said.splitlines()[-1])
+        output = call(*tool("py-rattler-build", "python"), "-c", *words, cwd=tmp_path)
+    made = zipfile.ZipFile(output.splitlines()[-1])
     names = {member: names_in(made, member) for member in made.namelist() if member.endswith(".tar.zst")}
     (content,) = (it for member, it in names.items() if member.startswith("pkg-"))
     (info,) = (it for member, it in names.items() if member.startswith("info-"))

@@ -1,4 +1,4 @@
-"""The source archive and the wheel as users get them: judged, installed in scratch environments, run from elsewhere."""
+"""The source archive and the wheel as users get them: checked, installed in scratch environments, run elsewhere."""
 
 from __future__ import annotations
 
@@ -45,12 +45,12 @@ def sdist(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def elsewhere(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The same checkout at another place, an hour older, written by somebody with other permissions."""
+    """The same checkout in another directory, an hour older, with other permissions."""
     copy = shutil.copytree(ROOT, tmp_path_factory.mktemp("elsewhere") / "checkout", ignore=NO_PARTS)
     for path in copy.rglob("*"):
-        told = path.stat()
-        os.utime(path, (told.st_atime, told.st_mtime - 3600))
-        path.chmod(told.st_mode ^ 0o020)
+        status = path.stat()
+        os.utime(path, (status.st_atime, status.st_mtime - 3600))
+        path.chmod(status.st_mode ^ 0o020)
     return copy
 
 
@@ -63,7 +63,7 @@ def scripts(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return scripts
 
 
-def test_it_holds_the_package_and_the_matrix_and_nothing_else(wheel: Path) -> None:
+def test_it_contains_the_package_and_the_matrix_only(wheel: Path) -> None:
     names = zipfile.ZipFile(wheel).namelist()
     assert {name.split("/")[0].split("-")[0] for name in names} == {"envsolve"}
     matrix = {Path(name).name for name in names if "/_compat_matrix/" in name}
@@ -86,7 +86,7 @@ def test_the_same_sources_give_the_same_bytes(
     assert years == {2020 if epoch is None else 2026}, "the time of the build, or of a file, stands in it"
 
 
-def test_their_metadata_can_be_published(wheel: Path, sdist: Path, tmp_path: Path) -> None:
+def test_its_metadata_can_be_published(wheel: Path, sdist: Path, tmp_path: Path) -> None:
     call(*tool("twine"), "check", "--strict", wheel, sdist, cwd=tmp_path)
 
 
@@ -94,10 +94,10 @@ def test_check_wheel_contents_finds_nothing(wheel: Path, tmp_path: Path) -> None
     call(*tool("check-wheel-contents"), wheel, cwd=tmp_path)
 
 
-def test_pyroma_misses_only_the_addresses_that_are_not_decided(sdist: Path, tmp_path: Path) -> None:
-    said = started(*tool("pyroma"), sdist, cwd=tmp_path)
-    complaints = [line for line in (said.stdout + said.stderr).splitlines() if line.startswith("Your package")]
-    assert [re.findall(r"author-email|'url'", it) for it in complaints] == [["author-email"], ["'url'"]], said
+def test_pyroma_only_misses_the_undecided_addresses(sdist: Path, tmp_path: Path) -> None:
+    result = started(*tool("pyroma"), sdist, cwd=tmp_path)
+    complaints = [line for line in (result.stdout + result.stderr).splitlines() if line.startswith("Your package")]
+    assert [re.findall(r"author-email|'url'", it) for it in complaints] == [["author-email"], ["'url'"]], result
 
 
 def test_a_wheel_of_the_source_archive_is_the_same(wheel: Path, sdist: Path, tmp_path: Path) -> None:
@@ -113,7 +113,7 @@ def test_uvx_and_pipx_run_it(wheel: Path, tmp_path: Path) -> None:
         assert call(*words, *program, cwd=tmp_path, environ=environ).startswith(f"envsolve, version {__version__}")
 
 
-def test_it_does_the_main_job_from_anywhere(scripts: Path, tmp_path: Path) -> None:
+def test_it_does_the_main_job_from_any_directory(scripts: Path, tmp_path: Path) -> None:
     text = call(
         scripts / "envsolve", "--framework", "tensorflow", "--gpu", "RTX 3090", "--driver", "535.183.01", cwd=tmp_path
     )

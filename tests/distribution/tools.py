@@ -1,4 +1,4 @@
-"""The tools that judge what is published, each run by uv in an environment of its own."""
+"""The tools that check published files, each run by uv in its own environment."""
 
 from __future__ import annotations
 
@@ -34,13 +34,13 @@ def call(*command: str | Path, cwd: Path, environ: Mapping[str, str] | None = No
 def started(
     *command: str | Path, cwd: Path, environ: Mapping[str, str] | None = None
 ) -> subprocess.CompletedProcess[str]:
-    """Run a command, whatever comes of it."""
+    """Run a command, whatever its result."""
     words = [str(word) for word in command]
     return subprocess.run(words, cwd=cwd, env=environ, capture_output=True, text=True, check=False, timeout=600)
 
 
 def tool(name: str, program: str | None = None) -> list[str | Path]:
-    """The words that run a program of a tool; without ``program`` it has the tool's name."""
+    """The arguments that run a program of a tool; without ``program`` it has the tool's name."""
     return [uv(), "tool", "run", "--quiet", "--from", f"{name}=={VERSIONS[name]}", program or name]
 
 

@@ -1,4 +1,4 @@
-"""The words that CONTRIBUTING.md explains are few, and stand where it says."""
+"""CONTRIBUTING.md explains few words, in the modules that it names."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ WORDS = re.findall(
 )
 
 
-def test_there_are_at_most_thirty_and_each_once() -> None:
+def test_at_most_thirty_without_duplicates() -> None:
     terms = [term for term, _ in WORDS]
     assert 20 < len(terms) <= 30
     assert len(set(terms)) == len(terms)
 
 
-def test_each_is_in_a_module_that_says_it() -> None:
+def test_each_is_explained_in_a_module() -> None:
     for term, module in WORDS:
         place = ROOT / "envsolve" / module
         texts = [it.read_text("utf-8") for it in ([place] if place.is_file() else place.glob("*.py"))]

@@ -1,4 +1,4 @@
-"""Links between the pages of the repository lead somewhere, as a reader of the repository follows them."""
+"""Links between the pages of the repository have targets, as a reader of the repository follows them."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ _LINK = re.compile(r"\]\((?!https?:|#|mailto:)([^)#\s]+)(?:#[^)]*)?\)")
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda path: path.relative_to(ROOT).as_posix())
-def test_a_link_leads_to_a_file(page: Path) -> None:
+def test_every_link_has_a_target(page: Path) -> None:
     linked = _LINK.findall(page.read_text(encoding="utf-8"))
     assert [it for it in linked if not (page.parent / it).exists()] == []
 
 
 @pytest.mark.parametrize("name", ["SECURITY.md", "docs/threats.md"])
-def test_every_test_that_is_named_as_a_proof_is_there(name: str) -> None:
+def test_every_test_cited_as_evidence_exists(name: str) -> None:
     named = re.findall(r"`(tests/[\w./]+)`", (ROOT / name).read_text(encoding="utf-8"))
     assert named
     assert [it for it in named if not (ROOT / it).exists()] == []

@@ -1,4 +1,4 @@
-"""What the reference says is written from the code: all commands, options, keys, codes, findings and variables."""
+"""The reference is generated from the code: all commands, options, keys, codes, findings and variables."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def test_each_command_has_a_page_that_is_in_the_contents() -> None:
 
 
 @pytest.mark.parametrize("name", cli.list_commands(click.Context(cli)))
-def test_the_page_of_a_command_tells_every_option_with_its_variable(name: str) -> None:
+def test_the_page_of_a_command_lists_every_option_with_its_variable(name: str) -> None:
     text = commands.command_page(name)
     for context in commands.commands(name):
         for option in commands.options(context):
@@ -46,7 +46,7 @@ def test_the_page_of_a_command_tells_every_option_with_its_variable(name: str) -
             assert option.envvar is None or f"Variable: `{option.envvar}`" in text
 
 
-def test_every_key_is_told_with_its_meaning_type_place_and_example() -> None:
+def test_every_key_is_listed_with_its_meaning_type_place_and_example() -> None:
     text = keys.keys_page()
     for key in KEYS.values():
         section = text.partition(f"(key-{key.name})=\n")[2].partition("\n(key-")[0]
@@ -79,13 +79,13 @@ def test_the_table_of_a_document_has_the_keys_of_the_types_inside_it() -> None:
     assert "`alternatives[].frameworks[]" not in stack
 
 
-def test_every_expression_that_names_a_code_or_an_id_was_read(source: Source) -> None:
+def test_every_expression_with_a_code_or_an_id_is_found(source: Source) -> None:
     assert errors.codes(source)
     assert findings.findings(source)
     assert source.unread == []
 
 
-def test_every_code_that_a_test_meets_is_in_the_reference(source: Source, texts_of_tests: str) -> None:
+def test_every_code_in_a_test_is_in_the_reference(source: Source, texts_of_tests: str) -> None:
     known = {it.code for it in errors.codes(source)} | {it.id for it in findings.findings(source)}
     met = {
         *re.findall(r"error: ([a-z]+(?:-[a-z]+)+)\\n", texts_of_tests),
@@ -110,7 +110,7 @@ def test_a_code_has_the_exit_code_of_its_kind(source: Source) -> None:
     assert all(re.fullmatch(r"[a-z]+(-[a-z]+)*", code) for code in found)
 
 
-def test_every_finding_that_a_test_expects_is_in_the_reference(source: Source) -> None:
+def test_every_finding_in_a_test_is_in_the_reference(source: Source) -> None:
     known = {it.id for it in findings.findings(source)}
     cases = "\n".join(path.read_text(encoding="utf-8") for path in (ROOT / "tests" / "symptoms").rglob("*.toml"))
     met = {
@@ -122,11 +122,11 @@ def test_every_finding_that_a_test_expects_is_in_the_reference(source: Source) -
     assert sorted(met - known) == []
 
 
-def test_every_finding_has_a_title_and_says_who_tells_it(source: Source) -> None:
+def test_every_finding_has_a_title_and_the_commands_that_report_it(source: Source) -> None:
     assert [it.id for it in findings.findings(source) if not it.title or not it.commands] == []
 
 
-def test_every_variable_of_an_option_is_told_with_its_commands() -> None:
+def test_every_variable_of_an_option_is_listed_with_its_commands() -> None:
     found = variables.option_variables()
     assert found["ENVSOLVE_GPU"][0] == "--gpu"
     assert {"solve", "init", "create", "status"} <= set(found["ENVSOLVE_GPU"][1])
@@ -162,7 +162,7 @@ def test_every_variable_of_another_tool_on_the_page_is_read_by_the_source() -> N
         ('def h():\n    return "a", 1\ndef f():\n    code, n = h()\n    raise E(code)', ["a"]),
     ],
 )
-def test_a_string_is_followed_to_where_it_stands(code: str, found: list[str], tmp_path: Path) -> None:
+def test_a_string_is_traced_to_its_definition(code: str, found: list[str], tmp_path: Path) -> None:
     package = tmp_path / "package"
     package.mkdir()
     (package / "module.py").write_text(code, encoding="utf-8")

@@ -1,1 +1,1 @@
-"""A fake NVIDIA driver, compiled from C by the tests: real shared libraries, steered by environment variables."""
+"""A fake NVIDIA driver, compiled from C by the tests: real shared libraries, controlled by environment variables."""

@@ -1,4 +1,4 @@
-"""Building the fake driver and describing the machine it plays.
+"""Building the fake driver and describing the machine that it simulates.
 
     def test_something(fake_driver: FakeDriver) -> None:
         environ = fake_driver.environ(
@@ -109,7 +109,7 @@ class FakeDriver:
 
 
 def build(root: Path) -> FakeDriver:
-    """Compile the libraries and write nvidia-smi under ``root``; skip the test where that is not possible."""
+    """Compile the libraries and write nvidia-smi under ``root``; skip the test if that is not possible."""
     compiler = shutil.which("gcc")
     if compiler is None or not sys.platform.startswith("linux"):
         pytest.skip("the fake NVIDIA driver needs gcc on Linux")

@@ -30,7 +30,7 @@ def setting(name: str, otherwise: str = "") -> str:
 
 
 def failure() -> int | None:
-    """The exit code asked for by FAKE_NV_FAIL."""
+    """The exit code in FAKE_NV_FAIL."""
     for entry in setting("FAIL").split(","):
         call, _, code = entry.partition("=")
         if call == "nvidia-smi":

@@ -1,4 +1,4 @@
-"""The catalogue: what is refused when it is read, and laws that every entry of the shipped one keeps."""
+"""The catalogue: which mistakes are refused, and laws for every entry of the shipped one."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def written(directory: Path, text: str) -> Catalogue:
 
 
 def mistake_in(catalogue: Catalogue) -> str:
-    """What is said of a catalogue with a mistake, when all of it is read."""
+    """The error for a catalogue with a mistake, when all of it is read."""
     with pytest.raises(UsageError) as caught:
         read_all(catalogue)
     assert (caught.value.code, caught.value.exit_code) == ("findings-invalid", 2)
@@ -61,7 +61,7 @@ def test_the_shipped_catalogue_has_no_mistake() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "expected"),
     [
         ('colour = "red"', "unknown key: colour"),
         ('cause = { say = "B.", if = "gpu" }', "unknown key: if"),
@@ -79,15 +79,15 @@ def test_the_shipped_catalogue_has_no_mistake() -> None:
         ('seen = "b"', "unknown symptom: b"),
     ],
 )
-def test_a_mistake_in_a_finding_is_reported_with_its_file_and_id(text: str, said: str, tmp_path: Path) -> None:
+def test_a_mistake_in_a_finding_is_reported_with_its_file_and_id(text: str, expected: str, tmp_path: Path) -> None:
     catalogue = written(tmp_path, f'[finding.a]\ntitle = "A"\n{text}\n')
     message = mistake_in(catalogue)
     assert message.startswith("family.toml: finding.a: ")
-    assert said in message
+    assert expected in message
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "expected"),
     [
         ("rnak = 3", "unknown key: rnak"),
         ('explains = []\nrank = "first"', "invalid literal"),
@@ -108,10 +108,10 @@ def test_a_mistake_in_a_finding_is_reported_with_its_file_and_id(text: str, said
         ),
     ],
 )
-def test_a_mistake_in_a_symptom_is_reported_with_its_file_and_id(text: str, said: str, tmp_path: Path) -> None:
+def test_a_mistake_in_a_symptom_is_reported_with_its_file_and_id(text: str, expected: str, tmp_path: Path) -> None:
     message = mistake_in(written(tmp_path, f"[symptom.a]\n{text}\n"))
     assert message.startswith("family.toml: symptom.a: ")
-    assert said in message
+    assert expected in message
 
 
 def test_a_mistake_in_a_choice_and_in_a_clue_is_reported(tmp_path: Path) -> None:
@@ -225,7 +225,7 @@ def test_every_part_that_is_named_is_one_of_its_fact() -> None:
 
 
 def _type_of(name: str) -> type | None:
-    """The type of a fact, or of its part; None for a part that its fact has not."""
+    """The type of a fact, or of its part; None for a part that the fact does not have."""
     whole, _, part = name.rpartition(".")
     if not whole:
         group = CATALOGUE.facts.get(part)
@@ -249,7 +249,7 @@ def _type_of(name: str) -> type | None:
 
 
 def _type_in(node: ast.expr) -> type | None:
-    """The type of an expression where it has a value: of several parts the last."""
+    """The type of an expression with a value: of several parts the last."""
     match node:
         case ast.BoolOp(values=[*_, last]):
             return _type_in(last)

@@ -1,4 +1,4 @@
-"""The language of conditions: what it takes, what it refuses, and what is known where a condition holds."""
+"""The language of conditions: what it accepts, what it refuses, and what is known if a condition holds."""
 
 from __future__ import annotations
 
@@ -56,5 +56,5 @@ def test_anything_else_is_refused(text: str) -> None:
         ("a.b.c > 3", {"a", "a.b", "a.b.c"}),
     ],
 )
-def test_what_is_known_where_it_holds(text: str, known: set[str]) -> None:
+def test_facts_that_follow_from_a_condition(text: str, known: set[str]) -> None:
     assert Condition(text).known == known

@@ -1,4 +1,4 @@
-"""Sentences with fields: what is not known is never spoken of, and a field that can be empty is refused."""
+"""Sentences with fields: unknown values are never mentioned, and a field that can be empty is refused."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from envsolve.findings.template import Sentence, filled
 
 
 @pytest.mark.parametrize(
-    ("text", "facts", "said"),
+    ("text", "facts", "expected"),
     [
         ("The driver is {driver}.", {"driver": "550.54.14"}, "The driver is 550.54.14."),
         ("{framework|The framework} starts.", {}, "The framework starts."),
@@ -22,8 +22,8 @@ from envsolve.findings.template import Sentence, filled
         ("Installed: {names}.", {"names": ("a", "b", "c", "a")}, "Installed: a, b and c."),
     ],
 )
-def test_a_sentence_is_filled_in(text: str, facts: dict[str, object], said: str) -> None:
-    assert filled(text, facts.get) == said
+def test_a_sentence_is_filled_in(text: str, facts: dict[str, object], expected: str) -> None:
+    assert filled(text, facts.get) == expected
 
 
 @pytest.mark.parametrize("text", ["The driver is {driver}.", "{driver} << of {gpu}>>"])

@@ -1,4 +1,4 @@
-"""A Slurm of three nodes on this machine: its daemons on ports of their own, with GPUs that are ordinary files."""
+"""A Slurm of three nodes on this machine: its daemons on separate ports, with GPUs that are ordinary files."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A real Ray on this machine: several nodes with as many GPUs as they say, in an environment of its own."""
+"""A real Ray on this machine: several nodes with simulated numbers of GPUs, in a separate environment."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Ray:
         self.python, self.environ, self._process = python, environ, process
 
     def say(self, code: str) -> str:
-        """What a program prints that is a driver of Ray."""
+        """The output of a program that is a driver of Ray."""
         command = [str(self.python), "-c", code]
         return subprocess.run(
             command, env=dict(self.environ), text=True, timeout=_MINUTES, check=True, capture_output=True

@@ -58,7 +58,7 @@ def test_other_names_are_no_machine_type(text: str) -> None:
         ("azure:NC24ads_A100_v4", "azure:Standard_NC24ads_A100_v4"),
     ],
 )
-def test_a_type_that_is_not_known_gets_those_like_it(text: str, meant: str) -> None:
+def test_an_unknown_type_suggests_similar_ones(text: str, meant: str) -> None:
     with pytest.raises(UsageError) as caught:
         machine_of(text)
     assert caught.value.code == "unknown-machine-type"
@@ -75,7 +75,7 @@ def test_a_stack_for_a_machine_type(envsolve: Envsolve) -> None:
     assert "# Needs: NVIDIA driver 450.80.02 or newer\n" in old.out
 
 
-def test_what_a_driver_of_an_image_is_too_old_for(envsolve: Envsolve) -> None:
+def test_a_driver_of_an_image_can_be_too_old(envsolve: Envsolve) -> None:
     refused = envsolve("-f", "pytorch==2.15.*", "--host", "aws:g5.xlarge", "--driver", "535.183.01")
     assert refused.code == 1
     assert "on aws:g5.xlarge: pytorch 2.15.0 (pypi, cu132) then fits; then set it with --driver\n" in refused.err

@@ -42,7 +42,7 @@ def test_a_list_is_read(case: dict[str, Any]) -> None:
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case["file"])
-def test_an_inventory_says_what_its_lists_said(case: dict[str, Any], tmp_path: Path) -> None:
+def test_an_inventory_has_the_facts_of_its_lists(case: dict[str, Any], tmp_path: Path) -> None:
     nodes = [it for it in read_inventory(str(LISTS / case["file"])) if all(gpu.name for gpu in it.host.gpus)]
     file = tmp_path / "nodes.json"
     file.write_text(json.dumps(inventory_as_json(nodes)))
@@ -57,7 +57,7 @@ def test_every_recorded_list_is_a_case() -> None:
     "text",
     ["", "hello\n", "[]", "{}", '{"nodes": 3}', "name, driver_version\n", '{"items": [{"kind": "Pod"}]}', "{", "\0"],
 )
-def test_what_is_no_list_is_refused(text: str, tmp_path: Path) -> None:
+def test_a_file_that_is_no_list_is_refused(text: str, tmp_path: Path) -> None:
     file = tmp_path / "nodes"
     file.write_text(text)
     with pytest.raises(UsageError) as caught:
@@ -97,7 +97,7 @@ def test_a_damaged_list_ends_in_an_error_or_in_nodes(
         ({"schema_version": 1, "nodes": [{"name": "a", "groups": 3}]}, "nodes[0] has a value of another type"),
     ],
 )
-def test_a_list_that_lacks_something_says_what(text: object, wrong: str, tmp_path: Path) -> None:
+def test_missing_columns_of_a_list_are_named(text: object, wrong: str, tmp_path: Path) -> None:
     file = tmp_path / "nodes.json"
     file.write_text(json.dumps(text))
     with pytest.raises(UsageError) as caught:
@@ -105,7 +105,7 @@ def test_a_list_that_lacks_something_says_what(text: object, wrong: str, tmp_pat
     assert caught.value.message.startswith(f"cannot read {file}: {wrong}")
 
 
-def test_a_record_without_a_name_says_so(tmp_path: Path) -> None:
+def test_a_record_without_a_name_is_an_error(tmp_path: Path) -> None:
     file = tmp_path / "scontrol.txt"
     file.write_text("NodeName=a Gres=gpu:1\nNodeName= Gres=gpu:1\n")
     with pytest.raises(UsageError, match=r"records\[1\] has no 'NodeName'"):
@@ -123,7 +123,7 @@ TWICE = {"schema_version": 1, "nodes": [{"name": "a", "platform": "linux-64"}] *
         (json.dumps(TWICE), "inventory-unreadable"),
     ],
 )
-def test_nodes_that_would_be_taken_for_others_are_refused(text: str, code: str, tmp_path: Path) -> None:
+def test_ambiguous_nodes_are_refused(text: str, code: str, tmp_path: Path) -> None:
     file = tmp_path / "nodes"
     file.write_text(text)
     with pytest.raises(UsageError) as caught:
@@ -143,7 +143,7 @@ def test_a_node_is_named_with_its_file() -> None:
     assert caught.value.code == "unknown-node"
 
 
-def test_a_site_says_what_its_words_mean(matrix: Matrix, tmp_path: Path) -> None:
+def test_a_site_map_translates_its_words(matrix: Matrix, tmp_path: Path) -> None:
     file = tmp_path / "fleet.toml"
     file.write_text(
         '[gpus]\ngpu = "GH200 480GB"\na40 = "8.6"\n'
@@ -161,7 +161,7 @@ def test_a_site_says_what_its_words_mean(matrix: Matrix, tmp_path: Path) -> None
     assert found[0].host.origin["driver"] == "fleet.toml"
 
 
-def test_all_gpus_that_no_one_knows_are_named_at_once(matrix: Matrix) -> None:
+def test_all_unknown_gpus_are_named_at_once(matrix: Matrix) -> None:
     nodes = [*read_inventory(str(LISTS / "scontrol.txt")), *read_inventory(str(LISTS / "nodes.k8s.json"))]
     odd = Node("odd", nodes[0].host._replace(gpus=(Gpu("1g.10gb", None),)))
     with pytest.raises(UsageError) as caught:
@@ -181,7 +181,7 @@ def test_all_gpus_that_no_one_knows_are_named_at_once(matrix: Matrix) -> None:
         ("[gpus\n", "cannot read"),
     ],
 )
-def test_a_site_map_that_cannot_be_meant_is_refused(text: str, names: str, tmp_path: Path) -> None:
+def test_an_invalid_site_map_is_refused(text: str, names: str, tmp_path: Path) -> None:
     file = tmp_path / "fleet.toml"
     file.write_text(text)
     with pytest.raises(UsageError) as caught:
@@ -189,7 +189,7 @@ def test_a_site_map_that_cannot_be_meant_is_refused(text: str, names: str, tmp_p
     assert names in caught.value.message
 
 
-def test_a_count_of_none_is_no_gpu(tmp_path: Path) -> None:
+def test_a_count_of_zero_is_no_gpu(tmp_path: Path) -> None:
     file = tmp_path / "nodes.txt"
     file.write_text("NodeName=a Gres=gpu:0\nNodeName=b Gres=gpu:a100:0,gpu:v100:2\n")
     assert [shown(it) for it in read_inventory(str(file))] == ["a: none; linux-64", "b: 2 x v100; linux-64"]

@@ -21,11 +21,11 @@ def node(number: int, *, name: str = "", host: str = "one", gpus: int = 4, alive
 
 
 @pytest.mark.parametrize("name", ["trainer", "two", "10.0.0.2"])
-def test_a_node_goes_by_its_name_its_host_or_its_address(name: str) -> None:
+def test_a_node_is_identified_by_name_host_or_address(name: str) -> None:
     assert node_id([node(1), node(2, name="trainer", host="two")], name, 4) == "id2"
 
 
-def test_a_dead_node_gives_way_to_the_living_one_of_its_name() -> None:
+def test_a_living_node_replaces_a_dead_one_of_its_name() -> None:
     assert node_id([node(1, alive=False), node(2)], "one", 4) == "id2"
 
 
@@ -39,6 +39,6 @@ def test_a_dead_node_gives_way_to_the_living_one_of_its_name() -> None:
         ([node(1, gpus=0)], "Ray has 0 GPUs on the node instead of 4"),
     ],
 )
-def test_a_node_that_will_not_do_is_named_with_the_reason(nodes: list[dict[str, Any]], why: str) -> None:
+def test_an_unusable_node_is_named_with_the_reason(nodes: list[dict[str, Any]], why: str) -> None:
     with pytest.raises(LookupError, match=why):
         node_id(nodes, "one", 4)

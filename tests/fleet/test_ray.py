@@ -24,7 +24,7 @@ pytestmark = [
 ]
 
 NODES = {"n1": 4, "n2": 3, "n3": 2, "n4": 1}
-"""The GPUs of each node, by which a program that runs there tells where it is."""
+"""The GPUs of each node, by which a program can tell which node it runs on."""
 LIST = """import json, ray; ray.init("auto"); print(json.dumps(ray.nodes()))"""
 NODE = """\
 import json, os, pathlib, time
@@ -61,7 +61,7 @@ def nodes(ray: Ray, envsolve: Envsolve, tmp_path: Path, monkeypatch: pytest.Monk
 
 
 def program(hang: str) -> str:
-    """The command that stands for envsolve on the nodes, all of which see this directory."""
+    """The command that replaces envsolve on the nodes, all of which see this directory."""
     file = Path("node.py").absolute()
     file.write_text(NODE.replace("HANG", repr(hang)).replace('Path(f"', f'Path(f"{file.parent}/'))
     return shlex.join([sys.executable, str(file)])
@@ -71,12 +71,14 @@ def is_running(node: str) -> bool:
     return Path(f"/proc/{Path(f'{node}.pid').read_text()}").exists()
 
 
-def test_each_node_is_there_by_its_name(nodes: str) -> None:
+def test_each_node_is_listed_by_its_name(nodes: str) -> None:
     listed = json.loads(Path(nodes).read_text())["nodes"]
     assert {it["name"]: sum(gpu["count"] for gpu in it["gpus"]) for it in listed} == {"head": 0, **NODES}
 
 
-def test_a_node_that_hangs_and_one_that_is_not_as_listed_are_named(nodes: str, ray: Ray, envsolve: Envsolve) -> None:
+def test_hanging_nodes_and_nodes_that_differ_from_their_list_are_named(
+    nodes: str, ray: Ray, envsolve: Envsolve
+) -> None:
     words = ("fleet", "validate", nodes, "--launcher", "ray", "--ray-python", str(ray.python), "--timeout", "90")
     done = envsolve(*words, "--envsolve", program("n2"), "--json")
     assert done.code == 1
@@ -98,7 +100,7 @@ def test_a_node_that_hangs_and_one_that_is_not_as_listed_are_named(nodes: str, r
     assert not is_running("n2")
 
 
-def test_what_went_wrong_is_reported_of_each_node(nodes: str, ray: Ray, envsolve: Envsolve) -> None:
+def test_errors_are_reported_per_node(nodes: str, ray: Ray, envsolve: Envsolve) -> None:
     listed = json.loads(Path(nodes).read_text())
     rows = {it["name"]: it for it in listed["nodes"]}
     rows["n4"]["gpus"][0]["count"] = 3
@@ -130,7 +132,7 @@ def create(envsolve: Envsolve, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
         yield creating
 
 
-def test_workers_run_in_an_environment_that_all_nodes_see(create: Creating, ray: Ray) -> None:
+def test_workers_run_in_a_shared_environment(create: Creating, ray: Ray) -> None:
     assert create.request().code == 0
     packages = ray.say("import pathlib, ray; print(pathlib.Path(ray.__file__).parents[1])").strip()
     (path,) = create.prefix.glob("lib/python*/site-packages")
@@ -140,7 +142,7 @@ def test_workers_run_in_an_environment_that_all_nodes_see(create: Creating, ray:
     assert found[1].startswith(str(path))
 
 
-def test_ray_installs_a_lock_as_it_is(create: Creating, ray: Ray) -> None:
+def test_ray_installs_a_lock_unchanged(create: Creating, ray: Ray) -> None:
     lock = create.lock("requirements.txt", "alpha", *WHEELS)
     runtime_env = {"pip": {"packages": lock, "pip_install_options": ["--no-deps", "--require-hashes"]}}
     found = json.loads(ray.say(DRIVER.replace("RUNTIME_ENV", repr(runtime_env))))
@@ -153,7 +155,7 @@ def test_ray_installs_a_lock_as_it_is(create: Creating, ray: Ray) -> None:
     assert "DO NOT MATCH THE HASHES" in caught.value.stderr
 
 
-def test_a_node_that_dies_does_not_stop_the_others(nodes: str, ray: Ray, envsolve: Envsolve) -> None:
+def test_a_dying_node_does_not_stop_the_others(nodes: str, ray: Ray, envsolve: Envsolve) -> None:
     command = program("n4")
 
     def switch_off() -> None:

@@ -50,7 +50,7 @@ def nodes(slurm: Cluster, envsolve: Envsolve, tmp_path: Path, monkeypatch: pytes
     return "nodes.json"
 
 
-def test_the_nodes_are_those_of_scontrol_and_of_sinfo(slurm: Cluster, nodes: str, envsolve: Envsolve) -> None:
+def test_nodes_are_read_from_scontrol_and_sinfo(slurm: Cluster, nodes: str, envsolve: Envsolve) -> None:
     assert envsolve("fleet", "plan", nodes, "-f", "pytorch").out.splitlines()[2] == "   3 nodes (3 in gpu): n1, n2, n3"
     Path("sinfo.txt").write_text(slurm.say("sinfo", "-N", "-o", "%N %G %P"))
     found = json.loads(envsolve("fleet", "import", "sinfo.txt", "--map", "fleet.toml").out)["nodes"]
@@ -61,7 +61,7 @@ def test_the_nodes_are_those_of_scontrol_and_of_sinfo(slurm: Cluster, nodes: str
     ]
 
 
-def test_a_node_that_hangs_and_one_that_is_not_as_listed_are_named(nodes: str, envsolve: Envsolve) -> None:
+def test_hanging_nodes_and_nodes_that_differ_from_their_list_are_named(nodes: str, envsolve: Envsolve) -> None:
     program = shlex.join([sys.executable, str(Path("node.py").absolute())])
     line = ("fleet", "validate", nodes, "--launcher", "slurm", "--envsolve", program, "--timeout", "10")
     done = envsolve(*line, "--json")

@@ -1,4 +1,4 @@
-"""Files as an accident or an attacker leaves them: a sound document with a few values changed, or with noise in it."""
+"""Files as an accident or an attacker leaves them: a valid document with a few values changed, or with noise in it."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _NOISE = st.one_of(
 
 @st.composite
 def damaged(draw: st.DrawFn, document: Any) -> Any:
-    """``document`` (of JSON) with one to four of its values replaced, removed, or joined by others."""
+    """``document`` (JSON) with one to four of its values replaced, removed, or combined with others."""
     changed = copy.deepcopy(document)
     for _ in range(draw(st.integers(1, 4))):
         holder, key = draw(st.sampled_from(_places(changed)))
@@ -60,7 +60,7 @@ def noisy(draw: st.DrawFn, content: bytes) -> bytes:
 
 
 def _places(node: Any) -> list[tuple[Any, Any]]:
-    """Every place in a document: its container, and the key or number there."""
+    """Every position in a document: its container, and the key or number there."""
     entries = node.items() if isinstance(node, dict) else enumerate(node) if isinstance(node, list) else ()
     found = [(node, key) for key, _ in entries]
     for _, value in list(entries) if isinstance(node, dict) else enumerate(node) if isinstance(node, list) else ():

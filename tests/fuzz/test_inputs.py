@@ -1,4 +1,4 @@
-"""Whatever lies in a file that somebody else may have written, envsolve ends with an answer or with one clear error.
+"""Whatever a file from outside contains, envsolve ends with an answer or with one clear error.
 
 `scripts/test -m fuzz` draws new examples each time, for a bounded time; a failure prints the example to run again.
 """
@@ -74,7 +74,7 @@ fuzz = settings(
 
 
 def check(*words: str) -> None:
-    """Run a command line; it must end with one of the exit codes of the contract, and print no internal error."""
+    """Run a command line; it must end with one of the exit codes of the contract, without an internal error."""
     out, err = io.StringIO(), io.StringIO()
     with redirect_stdout(out), redirect_stderr(err):
         code = run([*words])
@@ -117,7 +117,7 @@ def lock_of_a_project(path: Path) -> tuple[str, ...]:
 
 @fuzz
 @given(damaged(PROJECT).map(as_toml))
-def test_a_project_with_values_of_any_kind(content: bytes) -> None:
+def test_a_project_with_arbitrary_values(content: bytes) -> None:
     check_in_a_folder("pyproject.toml", content, lock_of_a_project)
 
 
@@ -135,7 +135,7 @@ def solve_for_a_host(path: Path) -> tuple[str, ...]:
 
 @fuzz
 @given(st.sampled_from(sorted((ROOT / "hosts").glob("*.json"))).flatmap(lambda it: damaged(json.loads(it.read_text()))))
-def test_a_host_file_with_values_of_any_kind(document: Any) -> None:
+def test_a_host_file_with_arbitrary_values(document: Any) -> None:
     check_in_a_folder("host.json", json.dumps(document).encode(), solve_for_a_host)
 
 
@@ -146,7 +146,7 @@ def test_a_host_file_with_noise_in_it(content: bytes) -> None:
 
 
 def damaged_lock(path: Path) -> st.SearchStrategy[bytes]:
-    """The lock at ``path`` with values changed where its format has values, else with noise in it."""
+    """The lock at ``path`` with changed values if its format has values, otherwise with noise in it."""
     content = path.read_bytes()
     strategies = [noisy(content)]
     if path.suffix == ".toml" or is_project_lock(path):
@@ -185,7 +185,7 @@ def test_metadata_of_a_wheel(content: bytes) -> None:
 
 @fuzz
 @given(noisy(SMI), TEXTS)
-def test_what_nvidia_smi_prints(content: bytes, name: str) -> None:
+def test_output_of_nvidia_smi(content: bytes, name: str) -> None:
     text = content.decode("utf-8", "replace")
     header_facts(text)
     for gpu in rows(f"{text}\n{name}, 8.6, 24576, Enabled", FIELDS):

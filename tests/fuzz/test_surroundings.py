@@ -1,4 +1,4 @@
-"""Whatever lies in an environment, in settings, in the cache or in a record, it is read or named, and nothing fails.
+"""Whatever an environment, settings, the cache or a record contain, it is read or named, and nothing fails.
 
 As in test_inputs.py, new examples are drawn each time.
 """
@@ -58,7 +58,7 @@ CONDARC = b"channel_alias: https://127.0.0.1\ncustom_channels: {own: https://127
 REQUIREMENTS = (
     b"-r more.in\n-c more.in\n--index-url https://u:p@127.0.0.1/simple\nnumpy==2.0 ; os_name == 'posix' # x\n"
 )
-KEPT = (9e9, "etag", "", "https://127.0.0.1/simple/demo/", "text/html", b"<html></html>")
+ENTRY = (9e9, "etag", "", "https://127.0.0.1/simple/demo/", "text/html", b"<html></html>")
 
 
 def environment(root: Path, changed: Mapping[str, bytes]) -> Inventory:
@@ -81,7 +81,7 @@ def test_an_environment_with_noise_in_one_of_its_files(damage: tuple[str, bytes]
 
 @fuzz
 @given(damaged(STATE))
-def test_an_environment_with_variables_of_any_kind(state: Any) -> None:
+def test_an_environment_with_arbitrary_variables(state: Any) -> None:
     with TemporaryDirectory() as directory:
         inventory = environment(Path(directory), {"conda-meta/state": json.dumps(state).encode()})
         for name, value in activated({}, inventory).environ.items():
@@ -110,9 +110,9 @@ def test_settings_of_other_tools(uv: bytes, pip: bytes, condarc: bytes) -> None:
 def test_a_requirements_file_with_noise_in_it(content: bytes) -> None:
     with TemporaryDirectory() as directory:
         (Path(directory) / "more.in").write_bytes(content)
-        (Path(directory) / "asked.in").write_bytes(content)
+        (Path(directory) / "requirements.in").write_bytes(content)
         with suppress(UsageError):
-            read_requirement_file(f"{directory}/asked.in")
+            read_requirement_file(f"{directory}/requirements.in")
 
 
 @fuzz
@@ -125,8 +125,8 @@ def test_a_record_with_noise_in_it(content: bytes) -> None:
 
 
 @fuzz
-@given(st.tuples(*(st.one_of(st.just(it), st.integers(-(1 << 63), 1 << 63), TEXTS, st.none()) for it in KEPT)))
-def test_what_is_kept_of_an_index_in_any_shape(fields: tuple[Any, ...]) -> None:
+@given(st.tuples(*(st.one_of(st.just(it), st.integers(-(1 << 63), 1 << 63), TEXTS, st.none()) for it in ENTRY)))
+def test_an_index_cache_entry_of_any_shape(fields: tuple[Any, ...]) -> None:
     if not any("\ud800" in it for it in fields if isinstance(it, str)):
         decoded(encoded(fields), CachedPage)
         decoded(encoded(fields), Metadata)

@@ -1,4 +1,4 @@
-"""Writes one file of every format into the directory of the version at work: ``python -m tests.golden.writing``.
+"""Writes one file of every format into the directory of the current version: ``python -m tests.golden.writing``.
 
 It is run when a release is made; what a released version wrote stays as it is (README.md).
 """
@@ -32,7 +32,7 @@ _DATE = "2026-11-20"
 
 
 def main() -> None:
-    """Write the files, in place of those that are there."""
+    """Write the files, replacing existing ones."""
     directory = HERE / __version__
     directory.mkdir(exist_ok=True)
     for name, text in files(Matrix(find_matrix())):
@@ -66,7 +66,7 @@ def files(matrix: Matrix) -> Iterator[tuple[str, str]]:
 
 
 def _pytorch(matrix: Matrix) -> Answer:
-    """A stack that is not the newest, as one that was locked some time ago."""
+    """A stack that is not the newest, like one locked some time ago."""
     request = Request(
         (FrameworkRequest("pytorch", parse_versions("==2.9.*")),),
         gpus=("RTX 3090",),
@@ -79,7 +79,7 @@ def _pytorch(matrix: Matrix) -> Answer:
 
 
 def _record(conda_lock: str) -> str:
-    """What lies in an environment that was made of the conda lock, at a place that nobody has."""
+    """The files of an environment made from the conda lock, at a path that does not exist."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "conda-lock.yml")
         path.write_text(conda_lock, "utf-8")
@@ -90,11 +90,11 @@ def _record(conda_lock: str) -> str:
 
 
 def _host() -> str:
-    """As ``envsolve detect --json`` prints it, with what each source said."""
+    """As ``envsolve detect --json`` prints it, with the reading of each source."""
     host = read_host_file(_HOST)
     silent = Reading("nvidia-smi", problem=SourceFailure("hang", "nvidia-smi did not answer in time"))
-    told = Reading("nvml", host.driver, host.driver_cuda, host.gpus)
-    return json.dumps(host_as_json(host._replace(readings=(told, silent))), indent=2, ensure_ascii=False) + "\n"
+    reading = Reading("nvml", host.driver, host.driver_cuda, host.gpus)
+    return json.dumps(host_as_json(host._replace(readings=(reading, silent))), indent=2, ensure_ascii=False) + "\n"
 
 
 if __name__ == "__main__":

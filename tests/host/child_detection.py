@@ -46,9 +46,9 @@ def detected(
     lacking = [part for part in PARTS if f"/{part}" not in environ.get("LD_LIBRARY_PATH", "") + environ["PATH"]]
     if lacking and Path("/dev/nvidiactl").exists():
         pytest.skip(f"this machine has a real driver, so {', '.join(lacking)} cannot be missing")
-    asked = json.dumps({"root": str(root), "thorough": thorough, "platform": platform})
+    parameters = json.dumps({"root": str(root), "thorough": thorough, "platform": platform})
     result = subprocess.run(
-        [sys.executable, "-c", SCRIPT, asked],
+        [sys.executable, "-c", SCRIPT, parameters],
         env={**environ, "PYTHONPATH": str(REPOSITORY)},
         cwd=directory,
         capture_output=True,
@@ -74,7 +74,7 @@ sys.exit(code)
 
 
 class Ran(NamedTuple):
-    """What a command line printed, and the largest of its processes in MiB."""
+    """The output of a command line, and the peak memory of its largest process in MiB."""
 
     code: int
     out: str
@@ -83,7 +83,7 @@ class Ran(NamedTuple):
 
 
 def ran(environ: dict[str, str], tmp_path: Path, *command: str) -> Ran:
-    """Run envsolve. It must end soon, in its own way, and print nothing that steers a terminal."""
+    """Run envsolve. It must end soon, regularly, and print nothing that controls a terminal."""
     peak = tmp_path / "peak"
     result = subprocess.run(
         [sys.executable, "-S", "-c", _MEASURED, str(peak), sys.executable, "-m", "envsolve", *command],

@@ -46,14 +46,14 @@ def readings_in(order: dict[Source, str], field: str) -> list[Reading]:
 
 
 @pytest.mark.parametrize("missing", range(len(DRIVERS) + 1))
-def test_the_driver_comes_from_the_first_source_that_knows_it(missing: int) -> None:
+def test_the_driver_comes_from_the_first_source_that_has_it(missing: int) -> None:
     readings = readings_in(DRIVERS, "driver")[: len(DRIVERS) - missing]
     expected = [*((DriverVersion.parse(text), source) for source, text in DRIVERS.items()), (None, None)][missing]
     assert choose_driver(evidence(*readings)) == expected
 
 
 @pytest.mark.parametrize("missing", range(len(CUDAS) + 1))
-def test_the_cuda_version_comes_from_the_first_source_that_knows_it(missing: int) -> None:
+def test_the_cuda_version_comes_from_the_first_source_that_has_it(missing: int) -> None:
     readings = readings_in(CUDAS, "driver_cuda")[: len(CUDAS) - missing]
     expected = [*((CudaVersion.parse(text), source) for source, text in CUDAS.items()), (None, None)][missing]
     assert choose_driver_cuda(evidence(*readings)) == expected
@@ -70,7 +70,7 @@ def test_no_gpu_is_an_answer_with_a_source() -> None:
     assert choose_gpus(evidence(Reading(Source.PCI, gpus=()), Reading(Source.LIBCUDA))) == ((), "pci")
 
 
-def test_a_capability_is_filled_in_only_where_there_is_no_choice() -> None:
+def test_a_capability_is_only_filled_in_if_it_is_unambiguous() -> None:
     names = Reading(Source.NVIDIA_SMI, gpus=(gpu("A", None), gpu("B", None)))
     same = Reading(Source.PCI, gpus=(gpu("X", "7.5"), gpu("Y", "7.5")))
     different = Reading(Source.PCI, gpus=(gpu("X", "7.5"), gpu("Y", "8.6")))
@@ -80,7 +80,7 @@ def test_a_capability_is_filled_in_only_where_there_is_no_choice() -> None:
     assert choose_gpus(evidence(names, by_name)) == (by_name.gpus, "nvidia-smi, pci")
 
 
-def test_groups_count_and_keep_the_smallest_memory() -> None:
+def test_groups_have_their_count_and_smallest_memory() -> None:
     t4 = ComputeCapability(7, 5)
     found = grouped(
         [Gpu("T4", t4, memory_mib=16), Gpu("L4", None), Gpu("T4", t4, memory_mib=15, mig=True), Gpu("T4", t4)]
@@ -88,7 +88,7 @@ def test_groups_count_and_keep_the_smallest_memory() -> None:
     assert found == (Gpu("T4", t4, count=3, memory_mib=15, mig=True), Gpu("L4", None))
 
 
-def test_a_contradiction_between_drivers_is_reported_and_the_first_wins() -> None:
+def test_contradicting_drivers_are_reported_and_the_first_wins() -> None:
     found = host(*reversed(readings_in(DRIVERS, "driver")))
     assert str(found.driver) == "580.65.06"
     assert any(note.startswith("sources disagree on the driver version: 580.65.06 (nvml), 570") for note in found.notes)
@@ -102,7 +102,7 @@ def test_sources_that_see_different_gpus_are_reported() -> None:
     assert "sources disagree on the GPUs: 2 x NVIDIA T4 7.5 (nvml), 1 x NVIDIA T4 7.5 (libcuda)" in found.notes
 
 
-def test_readings_and_origins_are_kept() -> None:
+def test_readings_and_origins_are_preserved() -> None:
     reading = Reading(Source.NVML, DriverVersion.parse("580.65.06"), CudaVersion(13, 0), (gpu(),))
     found = host(reading)
     assert found.readings == (reading,)
@@ -158,7 +158,7 @@ def test_the_status_follows_from_the_readings(name: str) -> None:
     assert host(*readings).status == status
 
 
-def test_variables_explain_what_is_missing_only_where_something_is() -> None:
+def test_variables_only_explain_missing_devices() -> None:
     ready = Reading(Source.NVML, gpus=(gpu(),))
     assert host(ready, nvidia_visible_devices="void").notes == ()
     assert host(nvidia_visible_devices="void").notes == ()
@@ -185,7 +185,7 @@ class Exploding:
         raise KeyError("surprise")
 
 
-def test_a_probe_that_fails_becomes_a_reading() -> None:
+def test_a_failing_probe_becomes_a_reading() -> None:
     assert read_probe(Exploding()) == Reading(
         "exploding", problem=SourceFailure("probe-failed", "KeyError: 'surprise'")
     )

@@ -1,4 +1,4 @@
-"""What looking costs: imports, processes, and children that do not end."""
+"""The cost of detection: imports, processes, and children that do not end."""
 
 from __future__ import annotations
 
@@ -23,19 +23,19 @@ HEAVY = "{'subprocess', 'ctypes', 'pynvml', 'json', 'socket', 'asyncio', 'platfo
 
 
 def heavy_modules(code: str, *arguments: str) -> str:
-    """The heavy modules that a fresh interpreter holds after ``code``."""
+    """The heavy modules that a fresh interpreter has imported after ``code``."""
     script = f"import sys; {code}; print(sorted({HEAVY} & set(sys.modules)))"
     environ = {"PYTHONPATH": str(REPOSITORY), "PATH": os.defpath}
     command = [sys.executable, "-c", script, *arguments]
     return subprocess.run(command, env=environ, capture_output=True, text=True, check=True).stdout.strip()
 
 
-def test_importing_the_package_loads_nothing_heavy() -> None:
+def test_importing_the_package_imports_nothing_heavy() -> None:
     assert heavy_modules("import envsolve.host") == "[]"
 
 
 @pytest.mark.skipif(Path("/dev/nvidiactl").exists(), reason="this machine has a real driver")
-def test_a_quick_look_at_a_machine_without_a_gpu_starts_no_program(tree: Path) -> None:
+def test_quick_detection_without_a_gpu_starts_no_program(tree: Path) -> None:
     write_tree(tree, NO_PCI_GPU)
     code = (
         "from pathlib import Path; from envsolve.host.detection import examine; "
@@ -48,7 +48,7 @@ def test_a_quick_look_at_a_machine_without_a_gpu_starts_no_program(tree: Path) -
 
 @pytest.mark.skipif(sys.platform != "linux", reason="the loader of glibc")
 @pytest.mark.parametrize("name", ["libc.so.6", "libnowhere.so.1", "/nowhere/libcuda.so.1", "libm.so.6"])
-def test_a_library_is_known_to_be_missing_only_where_it_does_not_load(name: str) -> None:
+def test_a_library_is_only_reported_missing_if_it_does_not_load(name: str) -> None:
     import ctypes
 
     try:
@@ -63,7 +63,7 @@ def test_a_library_is_known_to_be_missing_only_where_it_does_not_load(name: str)
         assert problem is None or problem.code == Trouble.LIBRARY_MISSING
 
 
-def test_a_library_that_the_library_path_leads_to_is_tried(tmp_path: Path) -> None:
+def test_a_library_on_the_library_path_is_tried(tmp_path: Path) -> None:
     (tmp_path / "libnowhere.so.1").touch()
     assert missing(["libnowhere.so.1"], {"LD_LIBRARY_PATH": f"/other:{tmp_path}"}) is None
     assert missing(["libnowhere.so.1"], {"LD_LIBRARY_PATH": "$ORIGIN/../lib"}) is None
@@ -94,13 +94,13 @@ def test_a_hanging_child_is_killed_with_its_own_children(tmp_path: Path) -> None
     assert not alive(grandchild)
 
 
-def test_a_child_runs_in_the_root_directory_with_exactly_the_given_variables() -> None:
+def test_a_child_runs_in_the_root_directory_with_the_given_variables_only() -> None:
     finished = run_program(["/bin/sh", "-c", "pwd; echo $GIVEN-$HOME"], {"GIVEN": "yes"}, 5)
     assert (finished.exit_code, finished.output) == (0, "/\nyes-\n")
 
 
 @pytest.mark.parametrize("text", ["soon", "-1", "0", "nan", "inf"])
-def test_a_time_limit_that_is_no_time_is_refused(text: str) -> None:
+def test_an_invalid_time_limit_is_refused(text: str) -> None:
     with pytest.raises(UsageError) as raised:
         _ = Machine(Platform.LINUX_64, {"ENVSOLVE_PROBE_TIMEOUT": text}).timeout
     assert raised.value.code == "invalid-environment-variable"

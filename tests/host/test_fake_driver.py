@@ -1,4 +1,4 @@
-"""Detection against real shared libraries: the compiled fake driver, asked by child processes."""
+"""Detection with real shared libraries: the compiled fake driver, queried by child processes."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ def described(gpus: tuple[Gpu, ...]) -> list[str]:
     ]
 
 
-def said(host: Host) -> str:
+def notes_of(host: Host) -> str:
     """All notes as one text."""
     return "\n".join(host.notes)
 
 
 @dataclass(frozen=True)
 class Answer:
-    """A machine, as arguments of FakeDriver.environ, and what must be found out about it."""
+    """A machine, as arguments of FakeDriver.environ, and the expected facts about it."""
 
     machine: dict[str, object]
     driver: str | None = "580.65.06"
@@ -133,7 +133,7 @@ ANSWERS = {
 
 
 @pytest.mark.parametrize("name", ANSWERS)
-def test_the_machine_is_found_out(name: str, fake_driver: FakeDriver, tree: Path) -> None:
+def test_the_machine_is_detected(name: str, fake_driver: FakeDriver, tree: Path) -> None:
     answer = ANSWERS[name]
     write_tree(tree, NO_PCI_GPU)
     host = detected(fake_driver.environ(**answer.machine), tree)  # type: ignore[arg-type]
@@ -146,7 +146,7 @@ def test_the_machine_is_found_out(name: str, fake_driver: FakeDriver, tree: Path
 
 @dataclass(frozen=True)
 class Failure:
-    """A driver in trouble on a machine with these files, and the status and words that tell it apart."""
+    """A failing driver on a machine with these files, and the status and text that identify it."""
 
     machine: dict[str, object]
     files: dict[str, str]
@@ -244,10 +244,10 @@ def test_every_failure_is_distinguished(name: str, fake_driver: FakeDriver, tree
     host = detected(fake_driver.environ(**failure.machine), tree)  # type: ignore[arg-type]
     assert host.status == failure.status
     for words in failure.words:
-        assert words in said(host)
+        assert words in notes_of(host)
 
 
-def test_a_healthy_machine_needs_no_notes(fake_driver: FakeDriver, tree: Path) -> None:
+def test_a_working_machine_has_no_notes(fake_driver: FakeDriver, tree: Path) -> None:
     assert detected(fake_driver.environ(), write_tree(tree, BOUND_GPU)).notes == ()
 
 
@@ -257,8 +257,8 @@ def test_a_hanging_driver_is_given_up_and_named(fake_driver: FakeDriver, tree: P
     assert time.monotonic() - start < 10
     assert host.status == GpuStatus.DRIVER_BROKEN
     assert str(host.driver) == "580.65.06"
-    assert "libcuda did not answer in time" in said(host)
-    assert "nvidia-smi did not answer in time" in said(host)
+    assert "libcuda did not answer in time" in notes_of(host)
+    assert "nvidia-smi did not answer in time" in notes_of(host)
 
 
 def test_a_hanging_nvml_is_given_up_and_the_others_are_queried(fake_driver: FakeDriver, tree: Path) -> None:
@@ -267,16 +267,16 @@ def test_a_hanging_nvml_is_given_up_and_the_others_are_queried(fake_driver: Fake
     assert time.monotonic() - start < 10
     assert host.gpus
     assert host.origin["gpus"] == "libcuda"
-    assert "NVML did not answer in time" in said(host)
+    assert "NVML did not answer in time" in notes_of(host)
 
 
-def test_an_nvml_that_aborts_takes_nothing_along(fake_driver: FakeDriver, tree: Path) -> None:
+def test_a_crashing_nvml_affects_nothing_else(fake_driver: FakeDriver, tree: Path) -> None:
     host = detected(fake_driver.environ(crash=["nvmlInitWithFlags"]), tree)
     assert host.gpus
-    assert "NVML died with signal 6" in said(host)
+    assert "NVML died with signal 6" in notes_of(host)
 
 
-def test_a_query_that_hangs_keeps_the_header(fake_driver: FakeDriver, tree: Path) -> None:
+def test_a_hanging_query_still_gives_the_header(fake_driver: FakeDriver, tree: Path) -> None:
     host = detected(
         fake_driver.environ(parts=["nvidia-smi"], hang=["nvidia-smi-query"], ENVSOLVE_PROBE_TIMEOUT=SHORT), tree
     )
@@ -306,8 +306,8 @@ def test_wsl_takes_the_windows_driver_from_its_own_directory(
         shutil.copy(fake_driver.library(part), libraries)
     host = detected(fake_driver.environ(driver="566.36", cuda="12.7", parts=[]), tree, thorough=thorough)
     assert (str(host.driver), str(host.driver_cuda), host.status) == ("566.36", "12.7", GpuStatus.READY)
-    assert "566.36 is the version of the Windows driver" in said(host)
-    assert "/usr/lib/x86_64-linux-gnu/libcuda.so.1 hides the Windows driver" in said(host)
+    assert "566.36 is the version of the Windows driver" in notes_of(host)
+    assert "/usr/lib/x86_64-linux-gnu/libcuda.so.1 hides the Windows driver" in notes_of(host)
 
 
 def test_wsl_finds_nvidia_smi_beside_the_libraries(fake_driver: FakeDriver, tree: Path) -> None:
@@ -332,7 +332,7 @@ def test_a_jetson_has_cuda_and_no_driver_version(fake_driver: FakeDriver, tree: 
     assert host.driver is None
     assert "driver" not in host.origin
     assert (str(host.driver_cuda), described(host.gpus)) == ("12.6", ["1 x Orin 8.7 7620"])
-    assert "NVIDIA Jetson Orin Nano Developer Kit with L4T 36.4.3" in said(host)
+    assert "NVIDIA Jetson Orin Nano Developer Kit with L4T 36.4.3" in notes_of(host)
 
 
 def test_a_library_in_the_current_directory_is_never_loaded(
@@ -345,7 +345,7 @@ def test_a_library_in_the_current_directory_is_never_loaded(
     environ = {**fake_driver.environ(parts=[]), "LD_LIBRARY_PATH": ":/nowhere"}
     host = detected(environ, write_tree(tree, NO_PCI_GPU), directory=trap)
     assert (host.driver, host.driver_cuda, host.gpus) == (None, None, ())
-    assert "lies in the current directory" in said(host)
+    assert "lies in the current directory" in notes_of(host)
 
 
 def test_a_program_in_the_current_directory_is_never_run(fake_driver: FakeDriver, tree: Path) -> None:
@@ -359,7 +359,7 @@ def test_a_broken_library_file_is_reported(fake_driver: FakeDriver, tree: Path, 
     environ = fake_driver.environ(parts=["libcuda"])
     environ["LD_LIBRARY_PATH"] = f"{tmp_path}:{environ['LD_LIBRARY_PATH']}"
     host = detected(environ, tree)
-    assert "nvml:" in said(host)
+    assert "nvml:" in notes_of(host)
     assert host.origin["gpus"] == "libcuda"
 
 
@@ -373,7 +373,7 @@ QUICK_SOURCES = {
 
 
 @pytest.mark.parametrize("name", QUICK_SOURCES)
-def test_quick_detection_asks_slow_sources_only_when(name: str, fake_driver: FakeDriver, tree: Path) -> None:
+def test_quick_detection_only_asks_slow_sources_if_needed(name: str, fake_driver: FakeDriver, tree: Path) -> None:
     machine, files, source = QUICK_SOURCES[name]
     host = detected(fake_driver.environ(**machine), write_tree(tree, files), thorough=False)  # type: ignore[arg-type]
     assert host.origin["driver_cuda"] == source
@@ -385,7 +385,7 @@ def test_quick_detection_notices_that_libcuda_is_missing(fake_driver: FakeDriver
     assert host.status == GpuStatus.NO_ACCESS
 
 
-def test_detect_itself_finds_the_fake_on_this_machine(fake_driver: FakeDriver) -> None:
+def test_detect_finds_the_fake_driver_on_this_machine(fake_driver: FakeDriver) -> None:
     script = (
         "import json, os\n"
         "from envsolve.host.detection import detect\n"

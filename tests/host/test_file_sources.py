@@ -44,7 +44,7 @@ def test_sysfs_gives_the_modules_version(text: str, version: str, tree: Path) ->
 
 
 @pytest.mark.parametrize("text", ["", "unknown\n", "35.3.1\n"])
-def test_a_version_that_does_not_parse_is_a_problem_and_no_crash(text: str, tree: Path) -> None:
+def test_an_invalid_version_is_a_problem_and_not_a_crash(text: str, tree: Path) -> None:
     reading = SysModuleProbe(write_tree(tree, {"sys/module/nvidia/version": text})).read()
     assert reading is not None
     assert reading.driver is None
@@ -55,9 +55,7 @@ def test_a_version_that_does_not_parse_is_a_problem_and_no_crash(text: str, tree
 @pytest.mark.parametrize(
     ("text", "version"), [(CLOSED_MODULE, "550.54.14"), (OPEN_MODULE, "565.57.01"), (JETSON_MODULE, None)]
 )
-def test_procfs_is_read_in_the_format_of_the_closed_and_of_the_open_module(
-    text: str, version: str | None, tree: Path
-) -> None:
+def test_procfs_is_parsed_for_the_closed_and_the_open_module(text: str, version: str | None, tree: Path) -> None:
     reading = ProcVersionProbe(write_tree(tree, {"proc/driver/nvidia/version": text})).read()
     assert reading is not None
     assert reading.driver is None if version is None else str(reading.driver) == version
@@ -71,7 +69,7 @@ def test_procfs_names_the_gpus(tree: Path) -> None:
     assert reading.gpus == (Gpu("NVIDIA GeForce RTX 4090", None, count=2),)
 
 
-def test_without_a_module_there_is_nothing_to_say(tree: Path) -> None:
+def test_without_a_module_there_is_no_reading(tree: Path) -> None:
     probes = (SysModuleProbe(tree), ProcVersionProbe(tree), ProcGpusProbe(tree), DeviceNodesProbe(tree), PciProbe(tree))
     assert [probe.read() for probe in probes] == [None] * 5
 
@@ -102,7 +100,7 @@ def test_a_bus_without_a_gpu_is_an_answer(tree: Path) -> None:
     assert reading.gpus == ()
 
 
-def test_a_device_that_no_table_knows_keeps_its_number(tree: Path) -> None:
+def test_an_unknown_device_keeps_its_number(tree: Path) -> None:
     host = recorded(write_tree(tree, pci_gpu("ffff")))
     assert host.gpus == (Gpu("NVIDIA device 10de:ffff", None),)
     assert "the compute capability of NVIDIA device 10de:ffff is not known" in host.notes
@@ -128,7 +126,7 @@ STATUSES: dict[str, tuple[dict[str, str], GpuStatus, str]] = {
 
 
 @pytest.mark.parametrize("name", STATUSES)
-def test_files_alone_tell_the_status(name: str, tree: Path) -> None:
+def test_the_status_follows_from_files_alone(name: str, tree: Path) -> None:
     files, status, words = STATUSES[name]
     host = recorded(write_tree(tree, files))
     assert host.status == status
@@ -199,6 +197,6 @@ def test_a_second_libcuda_on_wsl_is_noticed_unless_it_leads_to_the_first(tree: P
     assert shadowing_library(tree) == "/usr/lib/libcuda.so.1"
 
 
-def test_a_file_that_cannot_be_read_is_as_good_as_none(tree: Path) -> None:
+def test_an_unreadable_file_is_the_same_as_none(tree: Path) -> None:
     write_tree(tree, {"sys/module/nvidia/version/": "", "sys/bus/pci/devices/0000:01:00.0/vendor/": ""})
     assert recorded(tree).driver is None

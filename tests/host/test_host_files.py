@@ -1,4 +1,4 @@
-"""Host files: the round trip, recorded machines, and complaints that name the file and the key."""
+"""Host files: the round trip, recorded machines, and errors that name the file and the key."""
 
 from __future__ import annotations
 
@@ -54,12 +54,12 @@ def written(tmp_path: Path, text: str) -> Path:
 
 
 @given(HOSTS)
-def test_a_host_survives_its_file(host: Host) -> None:
+def test_a_host_survives_a_round_trip_through_its_file(host: Host) -> None:
     with tempfile.TemporaryDirectory() as directory:
         assert read_host_file(written(Path(directory), json.dumps(host_as_json(host)))) == host
 
 
-def test_notes_and_origins_of_a_file_steer_no_terminal(tmp_path: Path) -> None:
+def test_notes_and_origins_of_a_file_cannot_control_a_terminal(tmp_path: Path) -> None:
     data = {**host_as_json(Host(Platform.LINUX_64)), "notes": ["\x1b]0;t\x07"], "origin": {"driver": "\u202e" * 999}}
     host = read_host_file(written(tmp_path, json.dumps(data)))
     assert host.notes == ("\\u001b]0;t\\u0007",)
@@ -92,7 +92,7 @@ def test_there_are_recorded_machines() -> None:
 SMALL = {"schema_version": 1, "platform": "linux-64"}
 
 
-def test_a_file_written_by_hand_may_be_short(tmp_path: Path) -> None:
+def test_a_handwritten_file_may_be_short(tmp_path: Path) -> None:
     text = json.dumps({**SMALL, "driver": "535.129.03", "gpus": [{"compute_capability": "sm_86"}], "owner": "someone"})
     host = read_host_file(written(tmp_path, text))
     assert host.gpus == (Gpu(None, ComputeCapability(8, 6)),)
@@ -148,7 +148,7 @@ def test_a_mistake_is_named_with_its_key(name: str, tmp_path: Path) -> None:
     assert str(path) in raised.value.message
 
 
-def test_a_file_of_a_later_envsolve_is_refused(tmp_path: Path) -> None:
+def test_a_file_of_a_newer_envsolve_is_refused(tmp_path: Path) -> None:
     with pytest.raises(UsageError) as raised:
         read_host_file(written(tmp_path, json.dumps({**SMALL, "schema_version": 2})))
     assert raised.value.code == "host-file-too-new"
@@ -161,14 +161,14 @@ def test_a_file_that_is_not_json_is_refused(text: str, tmp_path: Path) -> None:
     assert raised.value.code == "host-file-not-json"
 
 
-def test_bytes_that_are_no_text_are_refused(tmp_path: Path) -> None:
+def test_invalid_text_is_refused(tmp_path: Path) -> None:
     (tmp_path / "host.json").write_bytes(b"\xff\xfe{")
     with pytest.raises(UsageError):
         read_host_file(tmp_path / "host.json")
 
 
 @pytest.mark.parametrize("name", ["missing.json", "."])
-def test_a_file_that_cannot_be_read_is_refused(name: str, tmp_path: Path) -> None:
+def test_an_unreadable_file_is_refused(name: str, tmp_path: Path) -> None:
     with pytest.raises(UsageError) as raised:
         read_host_file(tmp_path / name)
     assert raised.value.code == "host-file-unreadable"

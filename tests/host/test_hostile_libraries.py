@@ -1,4 +1,4 @@
-"""Libraries of the driver that misbehave, as soon as they are loaded or when they are asked, harm no one else."""
+"""Libraries of the driver that misbehave when they are loaded or queried do no further harm."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ LOADING = {
 
 @COMMANDS
 @pytest.mark.parametrize("what", LOADING)
-def test_a_library_that_misbehaves_while_it_is_loaded_is_one_source_that_failed(
+def test_a_library_that_misbehaves_during_loading_is_one_failed_source(
     what: str, command: tuple[str, ...], fake_driver: FakeDriver, tmp_path: Path
 ) -> None:
     found = ran(fake_driver.environ(parts=LIBRARIES, FAKE_NV_LOAD=what), tmp_path, *command)
@@ -48,23 +48,19 @@ def test_a_library_that_misbehaves_while_it_is_loaded_is_one_source_that_failed(
         assert answer.get("status") == "driver-broken" or answer["error"]["code"] == "gpu-not-identified"
 
 
-@pytest.mark.parametrize("kept", [64, 4096, 12_000])
-def test_a_library_that_was_cut_off_is_one_source_that_failed(
-    kept: int, fake_driver: FakeDriver, tmp_path: Path
-) -> None:
-    """The loader itself dies of a file that ends before its code does (SIGBUS)."""
+@pytest.mark.parametrize("length", [64, 4096, 12_000])
+def test_a_truncated_library_is_one_failed_source(length: int, fake_driver: FakeDriver, tmp_path: Path) -> None:
+    """The loader itself crashes on a file that ends before its code does (SIGBUS)."""
     environ = fake_driver.environ(parts=LIBRARIES)
     for part in LIBRARIES:
         whole = fake_driver.library(part)
-        (tmp_path / whole.name).write_bytes(whole.read_bytes()[:kept])
+        (tmp_path / whole.name).write_bytes(whole.read_bytes()[:length])
     found = ran(environ | {"LD_LIBRARY_PATH": str(tmp_path)}, tmp_path, *DETECT)
     assert json.loads(found.out)["status"] == "driver-broken"
 
 
 @COMMANDS
-def test_a_library_that_prints_prints_nowhere(
-    command: tuple[str, ...], fake_driver: FakeDriver, tmp_path: Path
-) -> None:
+def test_output_of_a_library_is_discarded(command: tuple[str, ...], fake_driver: FakeDriver, tmp_path: Path) -> None:
     found = ran(fake_driver.environ(FAKE_NV_PRINT="nvmlInitWithFlags,cuInit"), tmp_path, *command)
     assert found.code == 0
     assert "NVIDIA GeForce GTX 1080 Ti" in found.out
@@ -99,13 +95,13 @@ print(json.dumps(host_as_json(examine(machine))))
 
 @pytest.mark.parametrize("what", ["", *LOADING])
 @pytest.mark.parametrize("process", ["alone", "threads"])
-def test_a_copy_of_this_process_and_a_new_interpreter_hold_off_the_same(
+def test_a_fork_and_a_new_interpreter_are_protected_alike(
     process: str, what: str, fake_driver: FakeDriver, tree: Path, tmp_path: Path
 ) -> None:
-    """A process with threads is not copied."""
-    kept = tmp_path / "kept"
+    """A process with threads does not fork."""
+    record = tmp_path / "kept"
     finished = subprocess.run(
-        [sys.executable, "-c", SCRIPT, process, str(kept), str(tree)],
+        [sys.executable, "-c", SCRIPT, process, str(record), str(tree)],
         env={
             **fake_driver.environ(parts=LIBRARIES, CUDA_VISIBLE_DEVICES="-1"),
             "FAKE_NV_LOAD": what,
@@ -118,7 +114,7 @@ def test_a_copy_of_this_process_and_a_new_interpreter_hold_off_the_same(
         timeout=60,
     )
     assert finished.stderr == ""
-    assert kept.read_bytes() == b""
+    assert record.read_bytes() == b""
     host = json.loads(finished.stdout)
     words = LOADING.get(what)
     assert {reading["source"]: bool(reading["gpus"]) for reading in host["readings"][:1]} == {"nvml": words is None}
@@ -145,20 +141,22 @@ ANSWERS = {
 
 
 @pytest.mark.parametrize("answer", ANSWERS, ids=lambda answer: answer[:30].decode("latin-1"))
-def test_whatever_a_child_answers_is_a_reading(answer: bytes) -> None:
+def test_any_answer_of_a_child_is_a_reading(answer: bytes) -> None:
     problem = reading_of(Ended(answer, 0), Source.LIBCUDA).problem
     assert problem is not None
     assert problem.code == ANSWERS[answer]
 
 
-def test_numbers_that_no_gpu_has_are_not_believed() -> None:
+def test_impossible_numbers_of_gpus_are_rejected() -> None:
     gpus = reading_of(Ended(b'{"gpus": [["T4", 1000, -5, 99999999999999999999, false]]}\n', 0), Source.NVML).gpus
     assert gpus is not None
     assert (gpus[0].name, gpus[0].compute_capability, gpus[0].memory_mib) == ("T4", None, None)
 
 
 @pytest.mark.parametrize("source", ["libnvidia-ml", "libcuda"])
-def test_a_name_that_a_library_reports_steers_nothing(source: str, fake_driver: FakeDriver, tmp_path: Path) -> None:
+def test_a_name_reported_by_a_library_cannot_control_the_terminal(
+    source: str, fake_driver: FakeDriver, tmp_path: Path
+) -> None:
     device = Device("RED\x1b]0\x07 \u202e", "8.6")
     found = ran(fake_driver.environ(parts=[source], devices=[device]), tmp_path, *DETECT)
     assert json.loads(found.out)["gpus"][0]["name"] == r"RED\u001b]0\u0007 \u202e"

@@ -1,4 +1,4 @@
-"""An nvidia-smi that prints without end, hangs or names GPUs to steer a terminal: envsolve ends soon, and clean."""
+"""An nvidia-smi that prints endlessly, hangs or prints control characters: envsolve ends soon, with clean output."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ DOCTOR = ("doctor", "--json", "--python", sys.executable)
 
 
 def with_nvidia_smi(driver: FakeDriver, tmp_path: Path, script: str) -> dict[str, str]:
-    """A machine that has nothing of NVIDIA but an nvidia-smi, which is this shell script."""
+    """A machine with nothing from NVIDIA but an nvidia-smi, which is this shell script."""
     program = tmp_path / "programs" / "nvidia-smi"
     program.parent.mkdir()
     program.write_text(f"#!/bin/sh\n{script}\n", encoding="utf-8")
@@ -61,13 +61,13 @@ def smi_that_names(name: str) -> str:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_a_name_that_nvidia_smi_prints_steers_nothing(name: str, fake_driver: FakeDriver, tmp_path: Path) -> None:
+def test_a_name_printed_by_nvidia_smi_is_cleaned(name: str, fake_driver: FakeDriver, tmp_path: Path) -> None:
     environ = with_nvidia_smi(fake_driver, tmp_path, smi_that_names(name))
     assert NAMES[name] in ran(environ, tmp_path, "detect").out
     assert json.loads(ran(environ, tmp_path, *DETECT).out)["gpus"][0]["name"] == NAMES[name]
 
 
-def test_a_name_steers_no_terminal(fake_driver: FakeDriver, tmp_path: Path) -> None:
+def test_a_name_cannot_control_the_terminal(fake_driver: FakeDriver, tmp_path: Path) -> None:
     environ = with_nvidia_smi(fake_driver, tmp_path, smi_that_names(r"RED\033]0;t\007"))
     terminal, end = os.openpty()
     with os.fdopen(end, "wb") as output:

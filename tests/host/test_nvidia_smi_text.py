@@ -1,4 +1,4 @@
-"""Reading nvidia-smi's text, in the forms its versions have printed."""
+"""Parsing nvidia-smi's text, in the formats of its versions."""
 
 from __future__ import annotations
 

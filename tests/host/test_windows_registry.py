@@ -1,4 +1,4 @@
-"""The registry of Windows, played by values; winreg itself exists on Windows only."""
+"""The registry of Windows, simulated by values; winreg itself exists on Windows only."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Writing the files of a machine that is not there: sysfs, procfs, /dev and libraries under a temporary root."""
+"""Writing the files of a simulated machine: sysfs, procfs, /dev and libraries under a temporary root."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def loaded_module(version: str = "580.65.06") -> dict[str, str]:
 
 
 def device_nodes(count: int = 1) -> dict[str, str]:
-    """Plain files in the place of the driver's device nodes."""
+    """Plain files in place of the driver's device nodes."""
     return {"dev/nvidiactl": "", "dev/nvidia-uvm": "", **{f"dev/nvidia{index}": "" for index in range(count)}}
 
 

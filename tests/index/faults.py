@@ -1,4 +1,4 @@
-"""What may go wrong with an answer, and bodies that no client should swallow."""
+"""Possible faults in an answer, and bodies that no client should accept."""
 
 from __future__ import annotations
 
@@ -42,17 +42,17 @@ class Fault(NamedTuple):
     caching: str | None = None
 
     def meets(self, path: str) -> bool:
-        """Whether it is about ``path``; ``*`` matches anything, slashes too."""
+        """Whether it applies to ``path``; ``*`` matches anything, slashes too."""
         return fnmatchcase(path, self.pattern)
 
 
 def halved(content: bytes) -> bytes:
-    """For ``alter``: a file that ends too soon, though the server holds it to be whole."""
+    """For ``alter``: a truncated file, which the server presents as complete."""
     return content[: len(content) // 2]
 
 
 def tampered(content: bytes) -> bytes:
-    """For ``alter``: metadata that asks for one package more, which its hash does not know."""
+    """For ``alter``: metadata with one more requirement, which does not match its hash."""
     return b"Requires-Dist: evil\n" + content
 
 
@@ -63,7 +63,7 @@ def large_page(size: int = 50_000_000) -> bytes:
 
 
 def gzip_bomb(size: int = 200_000_000) -> bytes:
-    """Blanks that are ``size`` bytes once unpacked and a thousandth of that on the wire; send with encoding gzip."""
+    """Spaces that are ``size`` bytes when unpacked and a thousandth of that compressed; send with encoding gzip."""
     packer = zlib.compressobj(1, zlib.DEFLATED, 16 + zlib.MAX_WBITS)
     blanks = b" " * 1_000_000
     return b"".join([*(packer.compress(blanks) for _ in range(size // len(blanks))), packer.flush()])

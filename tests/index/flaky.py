@@ -16,7 +16,7 @@ STALL = 10.0
 
 
 class Answer(NamedTuple):
-    """What one request gets. ``length`` is what Content-Length claims, None for none and no word of the end.
+    """The answer to one request. ``length`` is the claimed Content-Length, None to send none and keep the end open.
 
     ``stall`` says before what nothing comes for a long time, ``drop`` closes the connection without a word.
     """
@@ -29,8 +29,8 @@ class Answer(NamedTuple):
     drop: bool = False
 
 
-class Asked(NamedTuple):
-    """One request that came; names of headers are in lower case. ``protocol`` is what TLS agreed on (ALPN)."""
+class ReceivedRequest(NamedTuple):
+    """One received request; names of headers are in lower case. ``protocol`` is what TLS agreed on (ALPN)."""
 
     method: str
     target: str
@@ -39,7 +39,7 @@ class Asked(NamedTuple):
 
 
 class Flaky(ThreadingHTTPServer):
-    """Answers each path with the next of its ``answers``, the last of them repeatedly; ``asked`` are the requests.
+    """Answers each path with the next of its ``answers``, the last of them repeatedly; ``requests`` are the requests.
 
     With ``logins``, the values of the header Authorization that are let in, all else gets 401.
     """
@@ -51,7 +51,7 @@ class Flaky(ThreadingHTTPServer):
         super().__init__(("127.0.0.1", 0), handler)
         self.scheme = "http"
         self.answers: dict[str, list[Answer]] = {}
-        self.asked: list[Asked] = []
+        self.requests: list[ReceivedRequest] = []
         self.logins: set[str] | None = None
         self.connections = 0
         self.ending = threading.Event()
@@ -63,17 +63,17 @@ class Flaky(ThreadingHTTPServer):
             self.scheme = "https"
 
     def url(self, path: str = "/", *, login: str = "", host: str = "127.0.0.1") -> str:
-        """Where ``path`` is."""
+        """The URL of ``path``."""
         at = f"{login}@" if login else ""
         return f"{self.scheme}://{at}{host}:{self.server_address[1]}{path}"
 
     def says(self, path: str, *answers: Answer) -> str:
-        """Script the answers of a path, and say where it is."""
+        """Script the answers of a path, and return its URL."""
         self.answers[path] = list(answers)
         return self.url(path)
 
     def handle_error(self, request: object, client_address: object) -> None:
-        """Clients that hang up are a part of these tests."""
+        """Clients that close their connections are a part of these tests."""
 
 
 class _Scripted(BaseHTTPRequestHandler):
@@ -89,7 +89,7 @@ class _Scripted(BaseHTTPRequestHandler):
         headers = {name.lower(): value for name, value in self.headers.items()}
         connection = self.connection
         protocol = connection.selected_alpn_protocol() if isinstance(connection, ssl.SSLSocket) else None
-        self.server.asked.append(Asked("GET", self.path, headers, protocol))
+        self.server.requests.append(ReceivedRequest("GET", self.path, headers, protocol))
         if self.server.logins is not None and headers.get("authorization") not in self.server.logins:
             self._give(Answer(401))
             return
@@ -125,13 +125,13 @@ class _Scripted(BaseHTTPRequestHandler):
             self.close_connection = True
 
     def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - the name http.server gives it
-        """Nothing: the tests look at the requests."""
+        """No output: the tests check the requests."""
 
 
 class _Proxy(_Scripted):
     def do_CONNECT(self) -> None:
         headers = {name.lower(): value for name, value in self.headers.items()}
-        self.server.asked.append(Asked("CONNECT", self.path, headers))
+        self.server.requests.append(ReceivedRequest("CONNECT", self.path, headers))
         self.close_connection = True
         refusal = self.server.answers.get(self.path)
         if refusal:
@@ -156,14 +156,14 @@ def _pass_on(source: socket.socket, target: socket.socket) -> None:
 
 @contextmanager
 def flaky_server(certificate: Path | None = None) -> Iterator[Flaky]:
-    """A server until the block is left; with a certificate, over https."""
+    """A server until the block ends; with a certificate, over https."""
     with _running(Flaky(_Scripted, certificate=certificate)) as server:
         yield server
 
 
 @contextmanager
 def flaky_proxy() -> Iterator[Flaky]:
-    """A proxy until the block is left: it answers whole addresses as scripted, and passes CONNECT on."""
+    """A proxy until the block ends: it answers absolute URLs as scripted, and forwards CONNECT."""
     with _running(Flaky(_Proxy)) as server:
         yield server
 

@@ -1,4 +1,4 @@
-"""Packages made for a test: real files with real hashes, so that an installer could take them."""
+"""Packages made for a test: real files with real hashes, so that an installer could install them."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ _LONG_AGO = (2020, 2, 2, 0, 0, 0)
 class IndexFile(NamedTuple):
     """A file as an index lists it; with ``_replace`` a test makes the index return less, or wrong data.
 
-    ``content`` is None where the index lists the file and does not have it. ``sha256`` is None where the page tells no
-    hash, ``metadata_sha256`` where it tells of no metadata file, which is there if ``metadata`` is. ``href`` is the
-    link where it is not to be the right one.
+    ``content`` is None where the index lists the file and does not have it. ``sha256`` is None where the page has no
+    hash, ``metadata_sha256`` where it lists no metadata file, which exists if ``metadata`` does. ``href`` is a wrong
+    link on the page.
     """
 
     name: str
@@ -51,7 +51,7 @@ def core_metadata(
     extras: Iterable[str] = (),
     more: Iterable[str] = (),
 ) -> bytes:
-    """Core metadata with a description that would mislead who reads it as headers; ``more`` are further headers."""
+    """Core metadata with a description that could be mistaken for headers; ``more`` are further headers."""
     lines = ["Metadata-Version: 2.2", f"Name: {name}", f"Version: {version}"]
     lines += [f"Requires-Python: {requires_python}"] if requires_python is not None else []
     lines += [f"Provides-Extra: {extra}" for extra in extras]
@@ -73,7 +73,7 @@ def wheel(
     upload_time: str | None = None,
     yanked: str | None = None,
 ) -> IndexFile:
-    """A wheel with its metadata file; ``metadata`` replaces what the other arguments would make."""
+    """A wheel with its metadata file; ``metadata`` replaces the one made from the other arguments."""
     if metadata is None:
         metadata = core_metadata(name, version, requires=requires, requires_python=requires_python, extras=extras)
     stem = f"{canonicalize_name(name).replace('-', '_')}-{version}"
@@ -112,13 +112,13 @@ def sdist(
         pkg_info = core_metadata(name, version, requires=requires, requires_python=requires_python, more=more)
     stem = f"{canonicalize_name(name).replace('-', '_')}-{version}"
     build = b'[build-system]\nrequires = ["setuptools"]\nbuild-backend = "setuptools.build_meta"\n'
-    held = io.BytesIO()
-    with tarfile.open(fileobj=held, mode="w") as archive:
+    buffer = io.BytesIO()
+    with tarfile.open(fileobj=buffer, mode="w") as archive:
         for path, content in {"PKG-INFO": pkg_info, "pyproject.toml": build, **(members or {})}.items():
             member = tarfile.TarInfo(f"{stem}/{path}")
             member.size = len(content)
             archive.addfile(member, io.BytesIO(content))
-    packed = gzip.compress(held.getvalue(), mtime=0)
+    packed = gzip.compress(buffer.getvalue(), mtime=0)
     return IndexFile(
         f"{stem}.tar.gz",
         packed,
@@ -134,23 +134,23 @@ def sdist(
 
 @lru_cache(maxsize=4096)
 def stand_in(stem: str, metadata: bytes, padding: int) -> bytes:
-    """A wheel in place of a recorded one: its metadata behind ``padding`` bytes, as the library parts of a real one."""
+    """A wheel in place of a recorded one: its metadata comes after ``padding`` bytes, as in a real one."""
     return zipped(stem, metadata, "py3-none-any", {"padding.bin": bytes(padding)})
 
 
 def zipped(stem: str, metadata: bytes, tags: str, members: Mapping[str, bytes]) -> bytes:
-    """The bytes of a wheel: ``members`` first and its own description last, as the standard recommends."""
+    """The bytes of a wheel: ``members`` first and its metadata last, as the standard recommends."""
     wheel_file = f"Wheel-Version: 1.0\nGenerator: test\nRoot-Is-Purelib: true\nTag: {tags}\n".encode()
     described = {**members, f"{stem}.dist-info/METADATA": metadata, f"{stem}.dist-info/WHEEL": wheel_file}
     lines = [f"{path},sha256={_digest(content)},{len(content)}\n" for path, content in described.items()]
     record = f"{stem}.dist-info/RECORD"
     described[record] = "".join([*lines, f"{record},,\n"]).encode()
-    held = io.BytesIO()
-    with zipfile.ZipFile(held, "w") as archive:
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w") as archive:
         for path, content in described.items():
             compression = zipfile.ZIP_DEFLATED if path.endswith("/METADATA") else zipfile.ZIP_STORED
             archive.writestr(zipfile.ZipInfo(path, _LONG_AGO), content, compression)
-    return held.getvalue()
+    return buffer.getvalue()
 
 
 def _digest(content: bytes) -> str:

@@ -1,4 +1,4 @@
-"""Git repositories on a server of the loopback interface, which git itself answers (git-http-backend)."""
+"""Git repositories on a loopback server, served by git itself (git-http-backend)."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def project(name: str, version: str = "1.0", requires: tuple[str, ...] = (), *, 
 
 
 class GitServer:
-    """Serves the repositories that are made in ``directory``; ``allows_commits``: a commit may be requested by hash."""
+    """Serves the repositories in ``directory``; ``allows_commits``: a commit may be requested by hash."""
 
     def __init__(self, directory: Path, *, allows_commits: bool = True) -> None:
         self._directory = directory
@@ -99,7 +99,7 @@ class GitServer:
 
 def _handler_of(directory: Path, requests: list[str]) -> type[BaseHTTPRequestHandler]:
     class Handler(BaseHTTPRequestHandler):
-        """Passes a request on to git, as a web server does (RFC 3875)."""
+        """Passes a request on to git, like a web server does (RFC 3875)."""
 
         def do_GET(self) -> None:
             self._pass_on(b"")
@@ -135,6 +135,6 @@ def _handler_of(directory: Path, requests: list[str]) -> type[BaseHTTPRequestHan
             self.wfile.write(content)
 
         def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 - the name of the base class
-            """Say nothing."""
+            """No output."""
 
     return Handler

@@ -29,7 +29,7 @@ _FILE_CACHING = "max-age=365000000, immutable, public"
 
 
 class IndexServer(LoopbackServer[Fault]):
-    """Indexes at paths of one server, and the requests that came to them.
+    """Indexes at paths of one server, and the requests that it received.
 
     ``latency_ms`` is added to each answer. Without ``ranges`` each file comes whole.
     """
@@ -56,7 +56,7 @@ class IndexServer(LoopbackServer[Fault]):
         return self._first.index_url
 
     def index(self, path: str, mode: Mode = "rich", *, recorded: bool = False) -> Shelf:
-        """Another index of this server, e.g. at ``/a/simple/`` or, as PyTorch has them, at ``/whl/cu126/``."""
+        """Another index of this server, e.g. at ``/a/simple/`` or, like PyTorch's, at ``/whl/cu126/``."""
         shelf = Shelf(self.url, path, mode, recorded=recorded, padding=self._padding)
         self._shelves.append(shelf)
         return shelf
@@ -66,7 +66,7 @@ class IndexServer(LoopbackServer[Fault]):
         self._first.add(name, files, page_name=page_name)
 
     def withdraw(self, name: str) -> None:
-        """Forget the made-up files of a project on the index at ``/simple/``."""
+        """Remove the made-up files of a project on the index at ``/simple/``."""
         self._first.withdraw(name)
 
     def page(self, name: str) -> bytes:
@@ -93,17 +93,17 @@ class IndexServer(LoopbackServer[Fault]):
     ) -> None:
         """Go wrong on paths that match ``pattern`` (``*`` for anything), ``times`` times; the first fault that fits.
 
-        ``status`` answers so, with ``retry_after`` in its header. ``body`` takes the place of the right one, as
-        ``content_type``, packed as ``encoding`` says it is and to be kept as long as a right page; ``alter`` changes
+        ``status`` answers so, with ``retry_after`` in its header. ``body`` replaces the right one, as
+        ``content_type``, compressed as ``encoding`` states and cached as long as a correct page; ``alter`` changes
         the right one. ``cut`` hangs up in the middle of the body. ``stall`` waits so many seconds before the answer, or
-        with ``cut`` in its middle. ``redirect`` sends elsewhere; ``{path}`` in it stands for the path that was asked
-        for. ``caching`` takes the place of the header Cache-Control in a right answer.
+        with ``cut`` in its middle. ``redirect`` sends elsewhere; ``{path}`` in it stands for the requested
+        path. ``caching`` replaces the header Cache-Control in a right answer.
         """
         it = Fault(pattern, status, retry_after, cut, stall, body, content_type, encoding, redirect, alter, caching)
         self.due(it, times)
 
     def reply(self, path: str, headers: Mapping[str, str]) -> Reply:
-        """The right answer, as if nothing were wrong; the names of ``headers`` are in lower case."""
+        """The correct answer without faults; the names of ``headers`` are in lower case."""
         path = path.partition("?")[0]
         for shelf in sorted(self._shelves, key=lambda it: len(it.path), reverse=True):
             if path.startswith(shelf.files_path):
@@ -125,8 +125,12 @@ class IndexServer(LoopbackServer[Fault]):
             content = files[name].content if name in files else None
         if content is None:
             return Reply(404)
-        told = {"Cache-Control": _FILE_CACHING, "Content-Type": "binary/octet-stream"}
-        return _ranged(content, told, headers.get("range", "")) if self.ranges else Reply(200, content, told)
+        file_headers = {"Cache-Control": _FILE_CACHING, "Content-Type": "binary/octet-stream"}
+        return (
+            _ranged(content, file_headers, headers.get("range", ""))
+            if self.ranges
+            else Reply(200, content, file_headers)
+        )
 
 
 class _Answer(Answer):
@@ -134,42 +138,42 @@ class _Answer(Answer):
 
     def answer(self) -> None:
         owner = self.server.owner
-        asked = self.asked()
+        received = self.request_headers()
         owner.stopping.wait(owner.latency_ms / 1000)
-        if not owner.allows(self.path, asked.get("authorization", "")):
+        if not owner.allows(self.path, received.get("authorization", "")):
             self.send(Reply(401, b"who are you?", {"WWW-Authenticate": 'Basic realm="packages"'}))
             return
         fault = owner.fault_for(self.path)
         if fault is None:
-            self.send(owner.reply(self.path, asked))
+            self.send(owner.reply(self.path, received))
             return
         if fault.stall and not fault.cut:
             owner.stopping.wait(fault.stall)
         self.send(self._wrong(fault), cut=fault.cut, pause=fault.stall)
 
     def _wrong(self, fault: Fault) -> Reply:
-        """The answer that ``fault`` makes of the right one."""
+        """The answer that ``fault`` makes of the correct one."""
         if fault.redirect is not None:
             return Reply(fault.status or 302, b"", {"Location": fault.redirect.replace("{path}", self.path)})
         if fault.body is not None:
             packed = {"Content-Encoding": fault.encoding} if fault.encoding is not None else {}
-            told = {"Content-Type": fault.content_type, "Cache-Control": _PAGE_CACHING, **packed}
-            return Reply(fault.status or 200, fault.body, told)
+            page_headers = {"Content-Type": fault.content_type, "Cache-Control": _PAGE_CACHING, **packed}
+            return Reply(fault.status or 200, fault.body, page_headers)
         if fault.status is not None:
             wait = {"Retry-After": str(fault.retry_after)} if fault.retry_after is not None else {}
             return Reply(fault.status, b"something is wrong", wait)
-        asked = self.asked()
+        received = self.request_headers()
         if fault.alter is None:
-            right = self.server.owner.reply(self.path, asked)
+            right = self.server.owner.reply(self.path, received)
             caching = {} if fault.caching is None else {"Cache-Control": fault.caching}
             return right._replace(headers={**right.headers, **caching})
-        plain = {name: value for name, value in asked.items() if name not in {"range", "accept-encoding"}}
+        plain = {name: value for name, value in received.items() if name not in {"range", "accept-encoding"}}
         right = self.server.owner.reply(self.path, plain)
-        told = {name: value for name, value in right.headers.items() if name != "Accept-Ranges"}
+        page_headers = {name: value for name, value in right.headers.items() if name != "Accept-Ranges"}
         altered = fault.alter(right.body)
         if "Accept-Ranges" not in right.headers:
-            return Reply(right.status, altered, told)
-        return _ranged(altered, told, asked.get("range", ""))
+            return Reply(right.status, altered, page_headers)
+        return _ranged(altered, page_headers, received.get("range", ""))
 
 
 def _project(shelf: Shelf, path: str, headers: Mapping[str, str]) -> Reply:
@@ -186,24 +190,26 @@ def _takes_json(headers: Mapping[str, str]) -> bool:
 
 
 def _paged(page: Page, headers: Mapping[str, str]) -> Reply:
-    told = {"ETag": page.tag, "Cache-Control": _PAGE_CACHING, "Content-Type": page.content_type}
-    told["Vary"] = "Accept, Accept-Encoding"
+    page_headers = {"ETag": page.tag, "Cache-Control": _PAGE_CACHING, "Content-Type": page.content_type}
+    page_headers["Vary"] = "Accept, Accept-Encoding"
     if page.tag in headers.get("if-none-match", ""):
-        return Reply(304, b"", told)
+        return Reply(304, b"", page_headers)
     if "gzip" in headers.get("accept-encoding", ""):
-        return Reply(200, page.zipped, {**told, "Content-Encoding": "gzip"})
-    return Reply(200, page.body, told)
+        return Reply(200, page.zipped, {**page_headers, "Content-Encoding": "gzip"})
+    return Reply(200, page.body, page_headers)
 
 
-def _ranged(content: bytes, told: Mapping[str, str], asked: str) -> Reply:
+def _ranged(content: bytes, answer_headers: Mapping[str, str], requested_range: str) -> Reply:
     """The part of ``content`` that a header ``Range`` requests; all of it for an invalid one."""
-    told = {**told, "Accept-Ranges": "bytes"}
-    match = re.fullmatch(r"bytes=(?=.*\d)(\d*)-(\d*)", asked)
+    answer_headers = {**answer_headers, "Accept-Ranges": "bytes"}
+    match = re.fullmatch(r"bytes=(?=.*\d)(\d*)-(\d*)", requested_range)
     if match is None:
-        return Reply(200, content, told)
+        return Reply(200, content, answer_headers)
     first, last = match.groups()
     start = int(first) if first else max(0, len(content) - int(last))
     end = min(int(last), len(content) - 1) if first and last else len(content) - 1
     if start > end:
-        return Reply(416, b"", {**told, "Content-Range": f"bytes */{len(content)}"})
-    return Reply(206, content[start : end + 1], {**told, "Content-Range": f"bytes {start}-{end}/{len(content)}"})
+        return Reply(416, b"", {**answer_headers, "Content-Range": f"bytes */{len(content)}"})
+    return Reply(
+        206, content[start : end + 1], {**answer_headers, "Content-Range": f"bytes {start}-{end}/{len(content)}"}
+    )

@@ -1,4 +1,4 @@
-"""One index of the server: what it lists, and how its pages say it."""
+"""One index of the server: its files, and the formats of its pages."""
 
 from __future__ import annotations
 
@@ -56,22 +56,22 @@ class Shelf:
 
     @property
     def index_url(self) -> str:
-        """What a client is given as the index's URL."""
+        """The URL of the index for a client."""
         return f"{self._origin}{self.path}"
 
     def add(self, name: str, files: Iterable[IndexFile], *, page_name: str | None = None) -> None:
-        """List ``files`` beside those added before; a recorded project of that name is hidden.
+        """List ``files`` in addition to earlier ones; a recorded project of that name is hidden.
 
         ``page_name`` is the name the page itself gives, where it is not to be the right one.
         """
         project = canonicalize_name(name)
-        held = self._projects[project] if project in self._names else {}
-        self._projects[project] = {**held, **{file.name: file for file in files}}
+        existing = self._projects[project] if project in self._names else {}
+        self._projects[project] = {**existing, **{file.name: file for file in files}}
         self._names[project] = page_name or name
         self._pages.clear()
 
     def withdraw(self, name: str) -> None:
-        """Forget what was added under ``name``."""
+        """Remove the files that were added under ``name``."""
         del self._projects[canonicalize_name(name)], self._names[canonicalize_name(name)]
         self._pages.clear()
 
@@ -151,12 +151,11 @@ def _listed(found: RecordedProject, padding: int | None) -> Iterator[IndexFile]:
 
 
 def _filled(listed: IndexFile, padding: int | None) -> IndexFile:
-    """With what the index has of it beyond the page.
+    """With the file and metadata that the index has besides the page.
 
-    As on the index that was recorded every wheel has metadata. Where the recording lacks it, a rich index announces
-    it all the same and does not have it; a poor one, whose clients have to open the newest wheels to learn that
-    these are for other Pythons, tells that Python and asks for what nobody has. So a test that goes beyond the
-    recording fails.
+    As on the recorded index, every wheel has metadata. Where the recording lacks it, a rich index still lists it and
+    does not have it; a poor one, whose clients must open the newest wheels to see that these are for other Pythons,
+    has that Python and a requirement that does not exist. So a test that goes beyond the recording fails.
     """
     if not listed.is_wheel:
         return listed
@@ -177,7 +176,7 @@ def _page(body: bytes, *, as_json: bool) -> Page:
 
 
 def _entry(file: IndexFile, url: str) -> dict[str, object]:
-    """A file as PEP 691 and those after it write it; what is not known is left out."""
+    """A file in the format of PEP 691 and its successors; unknown fields are left out."""
     metadata = {"sha256": file.metadata_sha256} if file.metadata_sha256 is not None else False
     optional = {"size": file.size, "upload-time": file.upload_time, "requires-python": file.requires_python}
     return {
@@ -200,14 +199,14 @@ def _attributes(file: IndexFile, mode: Mode) -> str:
     if mode == "poor":
         return ""
     metadata = file.metadata_sha256 and f"sha256={file.metadata_sha256}"
-    told = {
+    attributes = {
         "data-requires-python": file.requires_python,
         "data-core-metadata": metadata,
         "data-dist-info-metadata": metadata,
         "data-yanked": file.yanked,
         "data-upload-time": file.upload_time if mode == "pytorch" else None,
     }
-    return "".join(f' {name}="{escape(value)}"' for name, value in told.items() if value is not None)
+    return "".join(f' {name}="{escape(value)}"' for name, value in attributes.items() if value is not None)
 
 
 def _version(name: str) -> str:

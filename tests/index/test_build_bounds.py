@@ -1,4 +1,4 @@
-"""What is known of builds that fail with the newest build tools."""
+"""Known builds that fail with the newest build tools."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from envsolve.index.build_bounds import BuildBound, bound_for, build_bounds
 
 
 @pytest.mark.parametrize("bound", build_bounds(), ids=lambda it: it.constraint)
-def test_each_bounds_a_tool_from_above_and_is_found_by_what_a_build_says(bound: BuildBound) -> None:
+def test_each_limits_a_tool_and_is_recognised_in_a_build_error(bound: BuildBound) -> None:
     requirement = Requirement(bound.constraint)
     assert [it.operator for it in requirement.specifier] == ["<"]
     assert (requirement.marker, requirement.url) == (None, None)
@@ -17,5 +17,5 @@ def test_each_bounds_a_tool_from_above_and_is_found_by_what_a_build_says(bound: 
 
 
 @pytest.mark.parametrize("output", ["", "No module named 'torch'", "error: gcc failed", "pkg_resources is deprecated"])
-def test_any_other_failure_has_none(output: str) -> None:
+def test_other_build_errors_have_none(output: str) -> None:
     assert bound_for(output) is None

@@ -20,7 +20,7 @@ PAGE = b'<!DOCTYPE html><html><body><a href="alpha-1.0-py3-none-any.whl">alpha-1
 
 
 class Forbidding:
-    """Has one page, and forbids everything else, as a store does that may not be listed."""
+    """Has one page, and forbids everything else, like a store that does not allow listing."""
 
     def __init__(self, page: str) -> None:
         self._page = page
@@ -31,7 +31,7 @@ class Forbidding:
         return Response(403, {}, b"", url)
 
 
-def test_what_pytorchs_index_forbids_it_does_not_have() -> None:
+def test_a_forbidden_page_on_pytorchs_index_is_missing() -> None:
     fetcher = Forbidding("https://packages.example.org/simple/alpha/")
     pool = Pool(fetcher, Store(None), FileMetadata())
     own = {"alpha": "https://download.pytorch.org/whl/cu126/"}
@@ -40,7 +40,7 @@ def test_what_pytorchs_index_forbids_it_does_not_have() -> None:
     assert project.versions == ("1.0",)
 
 
-def test_what_another_index_forbids_is_an_error() -> None:
+def test_a_forbidden_page_on_another_index_is_an_error() -> None:
     fetcher = Forbidding("https://packages.example.org/simple/alpha/")
     pool = Pool(fetcher, Store(None), FileMetadata())
     urls = ["https://private.example.org/simple/", "https://packages.example.org/simple/"]
@@ -79,9 +79,7 @@ class Slow:
 
 
 @pytest.mark.parametrize("caching", ["no-store", "max-age=600"])
-def test_what_is_read_from_the_shelf_while_the_index_answers_does_not_mix_with_the_answer(
-    tmp_path: Path, caching: str
-) -> None:
+def test_pages_read_from_the_cache_do_not_mix_with_answers_of_the_index(tmp_path: Path, caching: str) -> None:
     """Files are cached by the position of their version: the second of one page is not the second of another."""
     shelf, url = Slow(Store(tmp_path)), "https://packages.example.org/simple/"
 
@@ -100,7 +98,7 @@ def test_what_is_read_from_the_shelf_while_the_index_answers_does_not_mix_with_t
 
 
 class Noting:
-    """A shelf that notes what is written to it."""
+    """A shelf that records what is written to it."""
 
     def __init__(self) -> None:
         self.written: list[str] = []
@@ -113,7 +111,7 @@ class Noting:
 
 
 class Known:
-    """Knows the metadata of every file."""
+    """Has the metadata of every file."""
 
     builds = False
 
@@ -124,7 +122,7 @@ class Known:
         raise AssertionError(file)
 
 
-def test_what_is_learned_is_written_once() -> None:
+def test_new_facts_are_written_once() -> None:
     shelf = Noting()
     pool = Pool(Changing(("1.0", "1.1"), "max-age=600"), shelf, Known())
     index = pool.index("https://packages.example.org/simple/")

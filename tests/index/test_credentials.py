@@ -1,4 +1,4 @@
-"""Logins from addresses, netrc and keyrings, as servers that ask for one see them."""
+"""Logins from URLs, netrc and keyrings, as servers that require one receive them."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ with Path(__file__).with_name("asked").open("a") as file:
 
 @pytest.fixture(autouse=True)
 def home(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
-    """A home directory without logins, and no proxy that would see what is sent."""
+    """A home directory without logins, and no proxy that would see the requests."""
     for name in [*(name for name in os.environ if name.lower().endswith("_proxy")), "NETRC"]:
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("HOME", str(tmp_path))
@@ -62,7 +62,7 @@ def fetcher() -> Iterator[HttpFetcher]:
 
 @pytest.fixture
 def module(home: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """Where a test writes a module ``keyring``."""
+    """The directory for a module ``keyring`` of a test."""
     monkeypatch.syspath_prepend(home)
     sys.modules.pop("keyring", None)  # the real one, where other packages of this environment need it
     yield home / "keyring.py"
@@ -70,8 +70,8 @@ def module(home: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 
 
 def logins(server: Flaky) -> list[str | None]:
-    """The logins that came, as ``user:password``."""
-    return [_login(asked.headers) for asked in server.asked]
+    """The received logins, as ``user:password``."""
+    return [_login(request.headers) for request in server.requests]
 
 
 def _login(headers: Mapping[str, str]) -> str | None:
@@ -79,7 +79,7 @@ def _login(headers: Mapping[str, str]) -> str | None:
     return None if value is None else b64decode(value.removeprefix("Basic ")).decode()
 
 
-def test_the_login_of_an_address_is_sent_and_shown_nowhere(server: Flaky, fetcher: HttpFetcher) -> None:
+def test_the_login_in_a_url_is_sent_and_printed_nowhere(server: Flaky, fetcher: HttpFetcher) -> None:
     server.says("/x", WELCOME)
     response = fetcher.fetch(server.url("/x", login="%C3%A4nn%40b:p%3Aw%2F"))
     assert logins(server) == ["\u00e4nn@b:p:w/"]
@@ -87,7 +87,7 @@ def test_the_login_of_an_address_is_sent_and_shown_nowhere(server: Flaky, fetche
     assert "p:w" not in repr(address_of(server.url("/x", login="ann:p%3Aw")))
 
 
-def test_a_login_is_used_for_the_files_of_an_index_and_for_no_other_server(server: Flaky, fetcher: HttpFetcher) -> None:
+def test_a_login_is_used_for_the_files_of_an_index_and_no_other_server(server: Flaky, fetcher: HttpFetcher) -> None:
     with flaky_server() as other:
         server.says("/x", WELCOME)
         fetcher.fetch(server.url("/x", login="ann:one"))
@@ -113,7 +113,7 @@ def test_netrc_of_the_home_directory_is_read(server: Flaky, fetcher: HttpFetcher
     assert logins(server) == ["ann:one"]
 
 
-def test_the_variable_netrc_goes_before_the_home_directory(
+def test_the_variable_netrc_overrides_the_home_directory(
     server: Flaky, fetcher: HttpFetcher, home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (home / ".netrc").write_text("machine 127.0.0.1 login no password no")
@@ -123,14 +123,14 @@ def test_the_variable_netrc_goes_before_the_home_directory(
     assert logins(server) == ["ann:one"]
 
 
-def test_the_address_goes_before_netrc(server: Flaky, fetcher: HttpFetcher, home: Path) -> None:
+def test_the_url_overrides_netrc(server: Flaky, fetcher: HttpFetcher, home: Path) -> None:
     (home / ".netrc").write_text("machine 127.0.0.1 login ann password one")
     server.says("/x", WELCOME)
     fetcher.fetch(server.url("/x", login="bob:two"))
     assert logins(server) == ["bob:two"]
 
 
-def test_netrc_knows_the_password_of_a_user_in_an_address(server: Flaky, fetcher: HttpFetcher, home: Path) -> None:
+def test_netrc_has_the_password_of_a_user_in_a_url(server: Flaky, fetcher: HttpFetcher, home: Path) -> None:
     (home / ".netrc").write_text("machine 127.0.0.1 login ann password one")
     server.says("/x", WELCOME)
     fetcher.fetch(server.url("/x", login="ann"))
@@ -167,7 +167,7 @@ def test_a_netrc_that_is_named_and_missing_is_a_note(
     assert fetcher.notes == [f"{home / 'missing'}, which NETRC names, does not exist"]
 
 
-def test_the_keyring_is_queried_only_after_a_refusal(server: Flaky, fetcher: HttpFetcher, module: Path) -> None:
+def test_the_keyring_is_only_queried_after_a_refusal(server: Flaky, fetcher: HttpFetcher, module: Path) -> None:
     module.write_text(KEYRING_MODULE.format(answer='return SimpleNamespace(username="ann", password="one")'))
     fetcher.fetch(server.says("/open", WELCOME))
     assert not module.with_name("asked").exists()
@@ -177,9 +177,7 @@ def test_the_keyring_is_queried_only_after_a_refusal(server: Flaky, fetcher: Htt
     assert module.with_name("asked").read_text() == f"{server.url('/x')} None\n"
 
 
-def test_the_keyring_knows_the_server_where_it_does_not_know_the_address(
-    server: Flaky, fetcher: HttpFetcher, module: Path
-) -> None:
+def test_the_keyring_can_find_the_server_without_the_url(server: Flaky, fetcher: HttpFetcher, module: Path) -> None:
     answer = 'return None if "/" in service else SimpleNamespace(username=None, password="one")'
     module.write_text(KEYRING_MODULE.format(answer=answer))
     server.says("/x", REFUSED, WELCOME)
@@ -198,7 +196,7 @@ def test_all_threads_query_the_keyring_once(server: Flaky, fetcher: HttpFetcher,
     assert logins(server) == [None] * 16
 
 
-def test_what_the_keyring_knows_serves_all_threads(server: Flaky, fetcher: HttpFetcher, module: Path) -> None:
+def test_a_keyring_login_is_shared_between_threads(server: Flaky, fetcher: HttpFetcher, module: Path) -> None:
     module.write_text(KEYRING_MODULE.format(answer='return SimpleNamespace(username="ann", password="one")'))
     server.logins = {"Basic YW5uOm9uZQ=="}
     url = server.says("/x", WELCOME)
@@ -250,12 +248,12 @@ def test_the_command_keyring_is_used_if_there_is_no_module(
     server.says("/x", REFUSED, WELCOME if sent else REFUSED)
     assert fetcher.fetch(server.url("/x", login=user)).status == (200 if sent else 401)
     assert logins(server)[1:] == ([sent] if sent else [])
-    asked = command.with_name("asked")
+    log = command.with_name("asked")
     expected = None if question is None else question.format(url=server.url("/x"), netloc=server.url()[7:-1]) + "\n"
-    assert (asked.read_text() if asked.exists() else None) == expected
+    assert (log.read_text() if log.exists() else None) == expected
 
 
-def test_nothing_is_found_where_there_is_nothing() -> None:
+def test_without_credentials_nothing_is_found() -> None:
     address = address_of("https://packages.example.org/simple/")
     credentials = Credentials()
     assert credentials.login_for(address) is None
@@ -265,7 +263,7 @@ def test_nothing_is_found_where_there_is_nothing() -> None:
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="Windows has neither FIFOs nor /dev/zero")
 @pytest.mark.parametrize("kind", ["fifo", "/dev/zero"])
-def test_a_netrc_that_never_ends_is_a_note(server: Flaky, fetcher: HttpFetcher, home: Path, kind: str) -> None:
+def test_an_endless_netrc_is_a_note(server: Flaky, fetcher: HttpFetcher, home: Path, kind: str) -> None:
     path = home / ".netrc"
     if kind == "fifo":
         os.mkfifo(path)

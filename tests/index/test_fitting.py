@@ -46,7 +46,7 @@ def test_no_other_tag_fits(target: Interpreter) -> None:
         assert (ranks.of_wheel(f"a-1-{tag}.whl") is not None) == (tag in known), tag
 
 
-def test_of_a_wheel_for_several_platforms_the_best_counts() -> None:
+def test_the_best_tag_of_a_wheel_counts() -> None:
     ranks = Ranks(_TARGETS[0])
     several = ranks.of_wheel("a-1-cp311-cp311-manylinux_2_17_x86_64.manylinux_2_28_x86_64.whl")
     assert several == ranks.of_wheel("a-1-cp311-cp311-manylinux_2_28_x86_64.whl")

@@ -1,4 +1,4 @@
-"""The fetcher against real servers that are slow, busy, broken or hostile."""
+"""The fetcher with real servers that are slow, busy, broken or malicious."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ VARIABLES = (
     *("PIP_CERT", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE", "SSL_CERT_FILE", "SSL_CERT_DIR"),
     *("UV_HTTP_TIMEOUT", "PIP_DEFAULT_TIMEOUT", "UV_HTTP_RETRIES", "PIP_RETRIES", "NETRC", "REQUEST_METHOD"),
 )
-SECRET = "s3cret"  # noqa: S105 - of nobody
+SECRET = "s3cret"  # noqa: S105 - not a real one
 LOGIN = f"ann:{SECRET}"
 SENT_LOGIN = "Basic YW5uOnMzY3JldA=="
 
@@ -69,7 +69,7 @@ def fetcher() -> Iterator[HttpFetcher]:
 
 @pytest.fixture(scope="session")
 def certificate(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A certificate for the loopback interface with its key, signed by itself."""
+    """A self-signed certificate for the loopback interface with its key."""
     if shutil.which("openssl") is None:
         pytest.skip("no openssl command to make a certificate with")
     path = tmp_path_factory.mktemp("tls")
@@ -89,7 +89,7 @@ def secure(certificate: Path) -> Iterator[Flaky]:
 
 
 def refused(fetcher: HttpFetcher, url: str, *, limit: int = 1000) -> OutsideError:
-    """The error that fetching ends in."""
+    """The error of a fetch that must fail."""
     with pytest.raises(OutsideError) as caught:
         fetcher.fetch(url, limit=limit)
     return caught.value
@@ -101,18 +101,18 @@ def test_a_page_comes_with_its_status_headers_and_address(server: Flaky, fetcher
     response = filling.fetch(url + "#fragment", {"Accept": "text/html", "if-none-match": '"0"'})
     assert (response.status, response.body, response.url) == (200, b"files", url)
     assert (response.headers["etag"], response.headers["x-mixed"]) == ('"1"', "Case")
-    sent = server.asked[0].headers
+    sent = server.requests[0].headers
     assert sent["user-agent"] == f"envsolve/{__version__}"
     assert (sent["accept"], sent["if-none-match"]) == ("text/html", '"0"')
 
 
 @pytest.mark.parametrize("status", [304, 401, 403, 404, 410, 416])
-def test_what_says_something_about_a_file_is_an_answer(server: Flaky, fetcher: HttpFetcher, status: int) -> None:
+def test_a_status_about_the_file_is_an_answer(server: Flaky, fetcher: HttpFetcher, status: int) -> None:
     assert fetcher.fetch(server.says("/x", Answer(status))).status == status
-    assert len(server.asked) == 1
+    assert len(server.requests) == 1
 
 
-def test_a_connection_is_used_again_whatever_came_over_it(server: Flaky, fetcher: HttpFetcher) -> None:
+def test_a_connection_is_reused_after_any_answer(server: Flaky, fetcher: HttpFetcher) -> None:
     for status in (200, 304, 404, 401, 206):
         fetcher.fetch(server.says("/x", Answer(status, b"" if status == 304 else b"text")))
     fetcher.fetch(server.says("/from", Answer(302, b"see there", {"Location": "/x"})))
@@ -120,15 +120,15 @@ def test_a_connection_is_used_again_whatever_came_over_it(server: Flaky, fetcher
 
 
 class Raw(NamedTuple):
-    """A server that sends raw bytes; ``asked`` are the requests, as bytes."""
+    """A server that sends raw bytes; ``requests`` are the requests, as bytes."""
 
     url: str
-    asked: list[bytes]
+    requests: list[bytes]
 
 
 @contextmanager
 def raw_server(*answers: bytes, host: str = "127.0.0.1", stays: bool = False) -> Iterator[Raw]:
-    """One answer for each connection, which then ends, or ``stays`` until the server does."""
+    """One answer for each connection, which then closes, or ``stays`` open until the server stops."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     ending = threading.Event()
     with socket.create_server((host, 0), family=family) as listening:
@@ -137,7 +137,7 @@ def raw_server(*answers: bytes, host: str = "127.0.0.1", stays: bool = False) ->
 
         def serve(answer: bytes) -> None:
             with suppress(OSError), listening.accept()[0] as taken:
-                raw.asked.append(taken.recv(65536))
+                raw.requests.append(taken.recv(65536))
                 taken.sendall(answer)
                 if stays:
                     ending.wait(10)
@@ -154,7 +154,7 @@ def raw_server(*answers: bytes, host: str = "127.0.0.1", stays: bool = False) ->
 OK = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
 
 
-def test_a_connection_that_its_server_has_left_is_not_used_again() -> None:
+def test_a_connection_closed_by_its_server_is_not_reused() -> None:
     fetcher = HttpFetcher(retries=0)
     with raw_server(OK, OK) as server:
         assert fetcher.fetch(server.url).body == b"ok"
@@ -163,14 +163,14 @@ def test_a_connection_that_its_server_has_left_is_not_used_again() -> None:
     fetcher.close()
 
 
-def test_what_follows_an_announcement_is_not_taken_for_the_next_answer() -> None:
+def test_data_after_an_announcement_does_not_become_the_next_answer() -> None:
     hints = b"HTTP/1.1 103 Early Hints\r\nLink: <x>\r\n\r\n"
     fetcher = HttpFetcher(retries=0)
     with raw_server(hints, hints, stays=True) as server:
         for _ in range(2):
             with pytest.raises(OutsideError):
                 fetcher.fetch(server.url)
-        assert len(server.asked) == 2
+        assert len(server.requests) == 2
     fetcher.close()
 
 
@@ -181,7 +181,7 @@ def test_what_follows_an_announcement_is_not_taken_for_the_next_answer() -> None
         (b'ETag: "a"\r\n\t"b"\r\n', "etag", '"a" "b"'),
     ],
 )
-def test_headers_that_come_in_parts_are_one(fetcher: HttpFetcher, headers: bytes, name: str, value: str) -> None:
+def test_headers_in_several_packets_are_combined(fetcher: HttpFetcher, headers: bytes, name: str, value: str) -> None:
     with raw_server(b"HTTP/1.1 200 OK\r\n" + headers + b"Content-Length: 0\r\n\r\n") as server:
         assert fetcher.fetch(server.url).headers[name] == value
 
@@ -206,12 +206,12 @@ def test_an_index_at_an_ipv6_address_is_queried(fetcher: HttpFetcher) -> None:
     try:
         with raw_server(OK, host="::1") as server:
             assert fetcher.fetch(server.url).body == b"ok"
-            assert f"\r\nHost: {server.url.split('/')[2]}\r\n".encode() in server.asked[0]
+            assert f"\r\nHost: {server.url.split('/')[2]}\r\n".encode() in server.requests[0]
     except OSError:
         pytest.skip("this machine has no IPv6")
 
 
-def test_closing_ends_an_answer_that_ends_with_its_connection() -> None:
+def test_closing_ends_an_answer_that_is_delimited_by_its_connection() -> None:
     fetcher = HttpFetcher(retries=0)
     with raw_server(b"HTTP/1.0 200 OK\r\n\r\nhalf of it", stays=True) as server:
         threading.Timer(0.2, fetcher.close).start()
@@ -227,7 +227,7 @@ def test_many_threads_share_one_fetcher(server: Flaky, fetcher: HttpFetcher) -> 
         bodies = pool.map(lambda number: fetcher.fetch(server.url(f"/{number}")).body, range(200))
         assert [int(body) for body in bodies] == list(range(200))
     assert server.connections <= 16
-    assert len(server.asked) == 200
+    assert len(server.requests) == 200
 
 
 # Bodies
@@ -237,7 +237,7 @@ def test_a_compressed_body_is_unpacked(server: Flaky, fetcher: HttpFetcher) -> N
     packed = gzip.compress(b"a page " * 1000)
     url = server.says("/x", Answer(body=packed, headers={"Content-Encoding": "gzip"}))
     assert fetcher.fetch(url).body == b"a page " * 1000
-    assert "gzip" in server.asked[0].headers["accept-encoding"]
+    assert "gzip" in server.requests[0].headers["accept-encoding"]
 
 
 def test_several_compressed_streams_with_padding_are_one_body(server: Flaky, fetcher: HttpFetcher) -> None:
@@ -247,18 +247,18 @@ def test_several_compressed_streams_with_padding_are_one_body(server: Flaky, fet
     )
 
 
-def test_a_body_as_long_as_it_may_be_is_taken(server: Flaky, fetcher: HttpFetcher) -> None:
+def test_a_body_of_the_maximum_length_is_accepted(server: Flaky, fetcher: HttpFetcher) -> None:
     plain = server.says("/plain", Answer(body=b"x" * 1000))
     packed = server.says("/gz", Answer(body=gzip.compress(b"x" * 1000), headers={"Content-Encoding": "gzip"}))
     assert len(fetcher.fetch(plain, limit=1000).body) == len(fetcher.fetch(packed, limit=1000).body) == 1000
 
 
 @pytest.mark.parametrize("length", ["true", None, "chunked"])
-def test_a_body_that_is_too_long_is_given_up(
+def test_a_longer_body_is_given_up(
     server: Flaky, fetcher: HttpFetcher, length: Literal["true", "chunked"] | None
 ) -> None:
     error = refused(fetcher, server.says("/x", Answer(body=b"x" * 1001, length=length)))
-    assert (error.code, len(server.asked)) == ("response-too-large", 1)
+    assert (error.code, len(server.requests)) == ("response-too-large", 1)
     assert fetcher.fetch(server.says("/y", Answer(body=b"next"))).body == b"next"
 
 
@@ -275,17 +275,17 @@ def test_a_bomb_is_not_unpacked(server: Flaky, fetcher: HttpFetcher) -> None:
     assert most < 5_000_000
 
 
-def test_an_encoding_that_was_not_requested_is_an_error(server: Flaky, fetcher: HttpFetcher) -> None:
+def test_an_unrequested_encoding_is_an_error(server: Flaky, fetcher: HttpFetcher) -> None:
     error = refused(fetcher, server.says("/x", Answer(body=b"?", headers={"Content-Encoding": "lzw"})))
-    assert (error.code, len(server.asked)) == ("response-unreadable", 1)
+    assert (error.code, len(server.requests)) == ("response-unreadable", 1)
 
 
-def test_a_part_of_a_file_comes_as_it_is(server: Flaky, fetcher: HttpFetcher) -> None:
+def test_a_range_of_a_file_is_returned_unchanged(server: Flaky, fetcher: HttpFetcher) -> None:
     url = server.says("/x.whl", Answer(206, b"PK", {"Content-Range": "bytes 0-1/9"}))
     response = fetcher.fetch(url, {"Range": "bytes=0-1"})
     assert (response.status, response.body) == (206, b"PK")
     assert response.headers["content-range"] == "bytes 0-1/9"
-    assert server.asked[0].headers["accept-encoding"] == "identity"
+    assert server.requests[0].headers["accept-encoding"] == "identity"
 
 
 # Other tries
@@ -302,9 +302,9 @@ def test_a_part_of_a_file_comes_as_it_is(server: Flaky, fetcher: HttpFetcher) ->
         *(Answer(status) for status in (408, 429, 500, 502, 503, 504)),
     ],
 )
-def test_what_breaks_once_is_tried_again(server: Flaky, fetcher: HttpFetcher, broken: Answer) -> None:
+def test_a_temporary_failure_is_retried(server: Flaky, fetcher: HttpFetcher, broken: Answer) -> None:
     assert fetcher.fetch(server.says("/x", broken, Answer(body=b"whole"))).body == b"whole"
-    assert len(server.asked) == 2
+    assert len(server.requests) == 2
 
 
 @pytest.mark.parametrize(
@@ -318,7 +318,7 @@ def test_what_breaks_once_is_tried_again(server: Flaky, fetcher: HttpFetcher, br
         (Answer(302), "index-failed", "302 Found"),
     ],
 )
-def test_what_stays_broken_is_an_error_with_its_reason(
+def test_a_permanent_failure_is_an_error_with_its_reason(
     server: Flaky, fetcher: HttpFetcher, broken: Answer, code: str, reason: str
 ) -> None:
     server.says("/x", broken)
@@ -330,17 +330,17 @@ def test_what_stays_broken_is_an_error_with_its_reason(
     assert SECRET not in f"{error.message} {error.cause} {error.hints}"
 
 
-def test_it_waits_longer_each_time(server: Flaky) -> None:
+def test_it_waits_longer_between_retries(server: Flaky) -> None:
     fetcher = HttpFetcher(retries=3, backoff=0.04)
     started = time.monotonic()
     error = refused(fetcher, server.says("/x", Answer(503)))
     assert time.monotonic() - started > (0.04 + 0.08 + 0.16) / 2
-    assert (len(server.asked), error.cause[1]) == (4, "this happened 4 times")
+    assert (len(server.requests), error.cause[1]) == (4, "this happened 4 times")
     fetcher.close()
 
 
 @pytest.mark.parametrize(
-    ("asked", "least"),
+    ("when", "least"),
     [
         (lambda: "1", 0.2),
         (lambda: format_datetime(datetime.now(UTC) + timedelta(seconds=60), usegmt=True), 0.2),
@@ -349,17 +349,17 @@ def test_it_waits_longer_each_time(server: Flaky) -> None:
         (lambda: "soon", 0.0),
     ],
 )
-def test_a_server_says_when_to_return_within_bounds(server: Flaky, asked: type[str], least: float) -> None:
+def test_retry_after_is_respected_within_limits(server: Flaky, when: type[str], least: float) -> None:
     fetcher = HttpFetcher(backoff=0.001, longest_wait=0.2)
-    url = server.says("/x", Answer(429, headers={"Retry-After": asked()}), Answer(body=b"now"))
+    url = server.says("/x", Answer(429, headers={"Retry-After": when()}), Answer(body=b"now"))
     started = time.monotonic()
     assert fetcher.fetch(url).body == b"now"
-    assert least <= time.monotonic() - started < least + 0.7  # and not the second that was asked for
+    assert least <= time.monotonic() - started < least + 0.7  # and not the second that was requested
     fetcher.close()
 
 
 @pytest.mark.parametrize("stall", ["head", "body"])
-def test_a_server_that_stalls_is_left(server: Flaky, stall: Literal["head", "body"]) -> None:
+def test_a_stalled_server_is_given_up(server: Flaky, stall: Literal["head", "body"]) -> None:
     fetcher = HttpFetcher(retries=1, backoff=0.01, read_timeout=0.1)
     url = server.says("/x", Answer(body=b"never", stall=stall))
     error = refused(fetcher, url)
@@ -379,7 +379,7 @@ DRIPS = {
 
 
 @pytest.mark.parametrize(("start", "rest"), DRIPS.values(), ids=DRIPS)
-def test_a_server_that_drips_is_left_after_the_deadline(start: bytes, rest: bytes) -> None:
+def test_a_slow_server_is_given_up_after_the_deadline(start: bytes, rest: bytes) -> None:
     """The read timeout is as long: a busy machine that sends no byte for all that time gives the same error."""
     fetcher = HttpFetcher(deadline=0.5, read_timeout=0.5)
 
@@ -404,7 +404,7 @@ def test_a_server_that_drips_is_left_after_the_deadline(start: bytes, rest: byte
 
 
 def test_a_large_body_may_take_longer_than_the_deadline() -> None:
-    """The deadline is for each MB: 8 MB that come within 2.4 s are no reason to leave."""
+    """The deadline is per MB: 8 MB within 2.4 s do not exceed it."""
     fetcher = HttpFetcher(deadline=1.5, read_timeout=1.5)
     with socket.create_server(("127.0.0.1", 0)) as listening:
 
@@ -422,18 +422,18 @@ def test_a_large_body_may_take_longer_than_the_deadline() -> None:
     fetcher.close()
 
 
-def test_what_took_too_long_is_not_tried_again(server: Flaky) -> None:
+def test_a_timeout_is_not_retried(server: Flaky) -> None:
     fetcher = HttpFetcher(retries=5, backoff=0.01, deadline=0.3, read_timeout=0.2)
     error = refused(fetcher, server.says("/x", Answer(stall="head")))
-    assert (error.code, len(server.asked)) == ("index-timeout", 2)
+    assert (error.code, len(server.requests)) == ("index-timeout", 2)
     fetcher.close()
 
 
-def test_the_waits_that_a_server_asks_for_end_within_half_a_minute() -> None:
+def test_waits_requested_by_a_server_total_at_most_half_a_minute() -> None:
     assert HttpFetcher()._longest_wait * 3 < 30
 
 
-def test_the_patience_of_uv_and_pip_is_taken_over(server: Flaky, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_timeouts_of_uv_and_pip_apply(server: Flaky, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("UV_HTTP_TIMEOUT", "a while")
     monkeypatch.setenv("PIP_DEFAULT_TIMEOUT", "0.1")
     fetcher = HttpFetcher(retries=0)
@@ -442,7 +442,7 @@ def test_the_patience_of_uv_and_pip_is_taken_over(server: Flaky, monkeypatch: py
     fetcher.close()
 
 
-def test_a_server_that_is_not_there_is_named_with_the_ways_out(fetcher: HttpFetcher) -> None:
+def test_an_unreachable_server_is_an_error_with_hints(fetcher: HttpFetcher) -> None:
     with socket.socket() as closed:
         closed.bind(("127.0.0.1", 0))
         url = f"http://127.0.0.1:{closed.getsockname()[1]}/simple/"
@@ -465,8 +465,8 @@ def test_a_server_that_is_not_there_is_named_with_the_ways_out(fetcher: HttpFetc
 )
 def test_the_variable_of_a_proxy_is_that_of_the_scheme(url: str, variable: str | None) -> None:
     error = outside_error(Failure("index-timeout", "no data arrived in time", again=True), Tries(url, None, 1))
-    told = [it.text for it in error.hints if "proxy" in it.text]
-    assert told == ([] if variable is None else [f"behind a proxy, set {variable} to its URL"])
+    hints = [it.text for it in error.hints if "proxy" in it.text]
+    assert hints == ([] if variable is None else [f"behind a proxy, set {variable} to its URL"])
 
 
 def test_an_unknown_host_name_is_explained_in_words() -> None:
@@ -479,7 +479,7 @@ def test_an_unknown_host_name_is_explained_in_words() -> None:
 # The end
 
 
-def test_closing_ends_a_wait_for_the_next_try(server: Flaky) -> None:
+def test_closing_ends_a_wait_for_a_retry(server: Flaky) -> None:
     fetcher = HttpFetcher(backoff=30)
     _closed_while_fetching(fetcher, server, server.says("/x", Answer(503)))
 
@@ -501,7 +501,7 @@ def test_closing_ends_a_wait_for_an_answer_over_https(
 def _closed_while_fetching(fetcher: HttpFetcher, server: Flaky, url: str) -> None:
     with ThreadPoolExecutor(1) as pool:
         fetching = pool.submit(refused, fetcher, url)
-        while not server.asked:
+        while not server.requests:
             time.sleep(0.005)
         time.sleep(0.02)
         started = time.monotonic()
@@ -516,7 +516,7 @@ def test_an_interrupt_ends_a_wait_at_once(server: Flaky) -> None:
     url = server.says("/x", Answer(stall="head"))
     program = f"from envsolve.index.http import HttpFetcher; HttpFetcher().fetch({url!r})"
     with subprocess.Popen([sys.executable, "-c", program], stderr=subprocess.PIPE) as process:
-        while not server.asked:
+        while not server.requests:
             time.sleep(0.005)
         process.send_signal(2)
         _, complaint = process.communicate(timeout=5)
@@ -532,15 +532,15 @@ def test_a_redirect_is_followed_wherever_it_leads(server: Flaky, fetcher: HttpFe
     server.says("/d", Answer(body=b"here"))
     response = fetcher.fetch(server.url("/a/x"))
     assert (response.body, response.url) == (b"here", server.url("/d"))
-    assert [asked.target for asked in server.asked] == ["/a/x", "/b?c=1", "/d"]
-    assert len(server.asked) == 3
+    assert [request.target for request in server.requests] == ["/a/x", "/b?c=1", "/d"]
+    assert len(server.requests) == 3
 
 
-def test_a_circle_of_redirects_is_left(server: Flaky, fetcher: HttpFetcher) -> None:
+def test_a_redirect_loop_is_given_up(server: Flaky, fetcher: HttpFetcher) -> None:
     server.says("/a", Answer(302, headers={"Location": "/b"}))
     server.says("/b", Answer(302, headers={"Location": "/a"}))
     assert refused(fetcher, server.url("/a")).code == "redirect-loop"
-    assert len(server.asked) == 2
+    assert len(server.requests) == 2
 
 
 def test_ten_redirects_are_followed_and_no_eleventh(server: Flaky, fetcher: HttpFetcher) -> None:
@@ -564,26 +564,26 @@ def test_a_redirect_from_https_to_http_is_an_error(server: Flaky, secure: Flaky,
     fetcher = HttpFetcher(trusted_hosts=frozenset({"127.0.0.1"}))
     url = secure.says("/x", Answer(302, headers={"Location": server.says("/y", Answer())}))
     assert refused(fetcher, url).code == "redirect-insecure"
-    assert not server.asked
+    assert not server.requests
     fetcher.close()
 
 
-def test_a_redirect_to_another_server_takes_no_login_along(server: Flaky, fetcher: HttpFetcher) -> None:
+def test_a_redirect_to_another_server_drops_the_login(server: Flaky, fetcher: HttpFetcher) -> None:
     with flaky_server() as other:
         other.says("/y", Answer())
         server.says("/x", Answer(302, headers={"Location": other.url("/y")}))
         fetcher.fetch(server.url("/x", login=LOGIN))
         fetcher.fetch(server.url("/x"), {"authorization": "Bearer token", "Cookie": "c", "Accept": "a"})
-        assert [asked.headers["authorization"] for asked in server.asked] == [SENT_LOGIN, "Bearer token"]
-        assert not [asked for asked in other.asked if {"authorization", "cookie"} & asked.headers.keys()]
-        assert other.asked[1].headers["accept"] == "a"
+        assert [request.headers["authorization"] for request in server.requests] == [SENT_LOGIN, "Bearer token"]
+        assert not [it for it in other.requests if {"authorization", "cookie"} & it.headers.keys()]
+        assert other.requests[1].headers["accept"] == "a"
 
 
 def test_a_redirect_on_one_server_keeps_the_login(server: Flaky, fetcher: HttpFetcher) -> None:
     server.says("/x", Answer(302, headers={"Location": "/y"}))
     server.says("/y", Answer())
     fetcher.fetch(server.url("/x", login=LOGIN))
-    assert [asked.headers["authorization"] for asked in server.asked] == [SENT_LOGIN, SENT_LOGIN]
+    assert [request.headers["authorization"] for request in server.requests] == [SENT_LOGIN, SENT_LOGIN]
 
 
 # What cannot be sent
@@ -610,7 +610,7 @@ def test_a_redirect_on_one_server_keeps_the_login(server: Flaky, fetcher: HttpFe
         f"http://{LOGIN}@example.org\\@example.net/",
     ],
 )
-def test_what_is_no_web_address_is_one_clear_error(fetcher: HttpFetcher, url: str) -> None:
+def test_an_invalid_url_is_one_clear_error(fetcher: HttpFetcher, url: str) -> None:
     with pytest.raises(UsageError) as caught:
         fetcher.fetch(url)
     assert caught.value.code == "url-invalid"
@@ -626,10 +626,10 @@ def test_a_header_that_would_split_the_request_is_refused(
 ) -> None:
     with pytest.raises(UsageError) as caught:
         fetcher.fetch(server.says("/x", Answer()), dict([header]))
-    assert (caught.value.code, server.asked) == ("header-invalid", [])
+    assert (caught.value.code, server.requests) == ("header-invalid", [])
 
 
-def test_spaces_and_letters_of_any_language_are_sent_in_their_encoding(server: Flaky, fetcher: HttpFetcher) -> None:
+def test_spaces_and_non_ascii_letters_are_percent_encoded(server: Flaky, fetcher: HttpFetcher) -> None:
     server.says("/a%20b/%C3%BC.whl?q", Answer(body=b"file"))
     assert fetcher.fetch(server.url("/a b/\u00fc.whl?q")).body == b"file"
 
@@ -645,25 +645,25 @@ def test_spaces_and_letters_of_any_language_are_sent_in_their_encoding(server: F
         ("/a+b;c=1,2:3@4!$&'()*~_-.", "/a+b;c=1,2:3@4!$&'()*~_-."),
     ],
 )
-def test_what_no_address_may_hold_is_escaped(path: str, sent: str, server: Flaky, fetcher: HttpFetcher) -> None:
+def test_invalid_characters_in_a_url_are_escaped(path: str, sent: str, server: Flaky, fetcher: HttpFetcher) -> None:
     server.says(sent, Answer(body=b"file"))
     assert fetcher.fetch(server.url(path)).body == b"file"
-    assert server.asked[-1].target == sent
+    assert server.requests[-1].target == sent
 
 
 # Proxies
 
 
-def test_a_proxy_gets_whole_addresses_and_its_own_login(
+def test_a_proxy_gets_absolute_urls_and_its_own_login(
     server: Flaky, proxy: Flaky, fetcher: HttpFetcher, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("HTTP_PROXY", proxy.url(login="p%40t:p%3Aw"))
     proxy.says(server.url("/x"), Answer(body=b"by proxy"))
     assert fetcher.fetch(server.url("/x", login=LOGIN)).body == b"by proxy"
-    sent = proxy.asked[0].headers
+    sent = proxy.requests[0].headers
     assert (sent["proxy-authorization"], sent["authorization"]) == ("Basic cEB0OnA6dw==", SENT_LOGIN)
     assert sent["host"] == f"127.0.0.1:{server.server_address[1]}"
-    assert not server.asked
+    assert not server.requests
 
 
 @pytest.mark.parametrize("variable", ["HTTPS_PROXY", "https_proxy", "ALL_PROXY", "all_proxy"])
@@ -675,11 +675,11 @@ def test_https_goes_through_a_tunnel_of_the_proxy(
     secure.says("/x", Answer(body=b"inside"))
     fetcher = HttpFetcher()
     assert fetcher.fetch(secure.url("/x", login=LOGIN)).body == b"inside"
-    (asked,) = proxy.asked
-    assert (asked.method, asked.target) == ("CONNECT", f"127.0.0.1:{secure.server_address[1]}")
-    assert asked.headers["proxy-authorization"] == "Basic cGF0OndvcmQ="
-    assert "authorization" not in asked.headers
-    assert "proxy-authorization" not in secure.asked[0].headers
+    (request,) = proxy.requests
+    assert (request.method, request.target) == ("CONNECT", f"127.0.0.1:{secure.server_address[1]}")
+    assert request.headers["proxy-authorization"] == "Basic cGF0OndvcmQ="
+    assert "authorization" not in request.headers
+    assert "proxy-authorization" not in secure.requests[0].headers
     fetcher.close()
 
 
@@ -690,23 +690,23 @@ def test_hosts_that_no_proxy_names_are_reached_directly(
     monkeypatch.setenv("HTTP_PROXY", proxy.url())
     monkeypatch.setenv("NO_PROXY", exception)
     assert fetcher.fetch(server.says("/x", Answer(body=b"direct"))).body == b"direct"
-    assert not proxy.asked
+    assert not proxy.requests
 
 
-def test_a_proxy_that_refuses_is_named_without_its_login(
+def test_a_failing_proxy_is_named_without_its_login(
     proxy: Flaky, fetcher: HttpFetcher, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("HTTPS_PROXY", proxy.url(login=LOGIN))
     proxy.says("example.org:443", Answer(407))
     error = refused(fetcher, "https://example.org/simple/")
-    assert (error.code, len(proxy.asked)) == ("index-unreachable", 1)
+    assert (error.code, len(proxy.requests)) == ("index-unreachable", 1)
     assert error.cause[0].startswith("the proxy: Tunnel connection failed: 407")
     assert proxy.url() in error.hints[0].text
     assert SECRET not in f"{error.message} {error.cause} {error.hints}"
 
 
 @pytest.mark.parametrize("named", ["gopher://127.0.0.1:1", f"http://{LOGIN}@127.0.0.1:port", f"http://{LOGIN}@[::1"])
-def test_a_proxy_that_is_no_address_is_a_mistake_of_the_user(
+def test_an_invalid_proxy_url_is_a_usage_error(
     fetcher: HttpFetcher, monkeypatch: pytest.MonkeyPatch, named: str
 ) -> None:
     monkeypatch.setenv("ALL_PROXY", named)
@@ -717,7 +717,7 @@ def test_a_proxy_that_is_no_address_is_a_mistake_of_the_user(
 
 
 @pytest.mark.skipif(find_spec("socks") is not None, reason="PySocks is installed")
-def test_a_socks_proxy_asks_for_the_package_it_needs(fetcher: HttpFetcher, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_socks_proxy_needs_an_extra_package(fetcher: HttpFetcher, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ALL_PROXY", "socks5h://127.0.0.1:1080")
     with pytest.raises(UsageError) as caught:
         fetcher.fetch("http://example.org/")
@@ -758,7 +758,7 @@ def test_a_directory_of_certificates_is_trusted(
     assert fetcher.fetch(secure.says("/x", Answer(body=b"trusted"))).body == b"trusted"
 
 
-def test_certificates_that_are_not_there_are_named(fetcher: HttpFetcher, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_certificate_files_are_named(fetcher: HttpFetcher, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SSL_CERT_FILE", "/nowhere/ca.pem")
     with pytest.raises(UsageError) as caught:
         fetcher.fetch("https://127.0.0.1:1/")
@@ -767,7 +767,7 @@ def test_certificates_that_are_not_there_are_named(fetcher: HttpFetcher, monkeyp
     assert caught.value.message.endswith("No such file or directory")
 
 
-def test_a_certificate_of_another_host_is_refused(
+def test_a_certificate_for_another_host_is_refused(
     secure: Flaky, fetcher: HttpFetcher, certificate: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("SSL_CERT_FILE", str(certificate))
@@ -780,7 +780,7 @@ def test_a_server_is_offered_the_protocol(
 ) -> None:
     monkeypatch.setenv("SSL_CERT_FILE", str(certificate))
     fetcher.fetch(secure.says("/x", Answer()))
-    assert secure.asked[0].protocol == "http/1.1"
+    assert secure.requests[0].protocol == "http/1.1"
 
 
 @pytest.mark.parametrize("port", ["", ":{}"])
@@ -793,22 +793,22 @@ def test_a_trusted_host_needs_no_certificate_and_no_warning(
     fetcher.close()
 
 
-def test_a_certificate_is_shown_to_a_server_that_asks(certificate: Path) -> None:
+def test_a_client_certificate_is_sent_on_request(certificate: Path) -> None:
     import ssl
 
     fetcher = HttpFetcher(client_certificate=certificate, trusted_hosts=frozenset({"127.0.0.1"}))
-    with flaky_server(certificate) as asking:
-        assert isinstance(asking.socket, ssl.SSLSocket)
-        asking.socket.context.verify_mode = ssl.CERT_REQUIRED
-        asking.socket.context.load_verify_locations(certificate)
-        assert fetcher.fetch(asking.says("/x", Answer(body=b"known"))).body == b"known"
+    with flaky_server(certificate) as verifying:
+        assert isinstance(verifying.socket, ssl.SSLSocket)
+        verifying.socket.context.verify_mode = ssl.CERT_REQUIRED
+        verifying.socket.context.load_verify_locations(certificate)
+        assert fetcher.fetch(verifying.says("/x", Answer(body=b"known"))).body == b"known"
         fetcher.close()
         anonymous = HttpFetcher(retries=0, trusted_hosts=frozenset({"127.0.0.1"}))
-        assert refused(anonymous, asking.url("/x")).code in {"index-unreachable", "response-cut"}
+        assert refused(anonymous, verifying.url("/x")).code in {"index-unreachable", "response-cut"}
         anonymous.close()
 
 
-def test_a_client_certificate_that_is_none_is_a_mistake_of_the_user(tmp_path: Path) -> None:
+def test_an_invalid_client_certificate_is_a_usage_error(tmp_path: Path) -> None:
     path = tmp_path / "client.pem"
     path.write_text("no certificate")
     fetcher = HttpFetcher(client_certificate=path)
@@ -834,5 +834,5 @@ def test_importing_the_fetcher_loads_no_http_library() -> None:
         ("https://b\u00fccher.example/", "xn--bcher-kva.example", 443),
     ],
 )
-def test_a_place_is_read_the_same_whether_it_is_common_or_not(url: str, host: str, port: int) -> None:
+def test_common_and_uncommon_urls_are_parsed_alike(url: str, host: str, port: int) -> None:
     assert address_of(url).origin == (url.partition(":")[0], host, port)

@@ -1,4 +1,4 @@
-"""Indexes in folders: what is there is read, and what is not is an answer as well."""
+"""Indexes in folders: existing files are read, and missing ones are an answer as well."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from envsolve.index.fetch import Response
 from envsolve.index.local import WithFolders
 
 
-class Nobody:
+class NoNetwork:
     """A Fetcher that must not be used."""
 
     def fetch(self, url: str, headers: object = None, *, limit: int = 0) -> Response:
@@ -21,7 +21,7 @@ class Nobody:
 
 @pytest.fixture
 def fetcher() -> WithFolders:
-    return WithFolders(Nobody())
+    return WithFolders(NoNetwork())
 
 
 @pytest.fixture
@@ -38,19 +38,19 @@ def test_a_folder_is_its_index_html(fetcher: WithFolders, page: Path) -> None:
 
 
 @pytest.mark.parametrize("missing", ["simple/jax/", "cu132/torch/", "simple/torch/torch-2.0.whl.metadata"])
-def test_what_is_not_there_is_what_the_index_does_not_have(missing: str, fetcher: WithFolders, page: Path) -> None:
+def test_a_missing_file_is_a_page_that_the_index_lacks(missing: str, fetcher: WithFolders, page: Path) -> None:
     """Also a whole folder: a mirror of PyTorch's index need not have each of its CUDA versions."""
     assert fetcher.fetch(f"{page.parents[2].as_uri()}/{missing}").status == 404
 
 
-@pytest.mark.parametrize(("asked", "body"), [("2-4", b"234"), ("-3", b"789"), ("8-", b"89"), ("8-99", b"89")])
-def test_a_part_is_read_by_itself(asked: str, body: bytes, fetcher: WithFolders, page: Path) -> None:
-    response = fetcher.fetch(page.as_uri(), {"Range": f"bytes={asked}"})
+@pytest.mark.parametrize(("byte_range", "body"), [("2-4", b"234"), ("-3", b"789"), ("8-", b"89"), ("8-99", b"89")])
+def test_a_range_is_read_alone(byte_range: str, body: bytes, fetcher: WithFolders, page: Path) -> None:
+    response = fetcher.fetch(page.as_uri(), {"Range": f"bytes={byte_range}"})
     assert (response.status, response.body) == (206, body)
     assert response.headers["content-range"].endswith("/10")
 
 
-def test_what_cannot_be_read_is_an_error(fetcher: WithFolders, page: Path) -> None:
+def test_an_unreadable_file_is_an_error(fetcher: WithFolders, page: Path) -> None:
     with pytest.raises(OutsideError, match="response-too-large"):
         fetcher.fetch(page.as_uri(), limit=9)
     page.unlink()
@@ -61,7 +61,7 @@ def test_what_cannot_be_read_is_an_error(fetcher: WithFolders, page: Path) -> No
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="Windows has neither FIFOs nor /dev/zero")
 @pytest.mark.parametrize("kind", ["fifo", "/dev/zero", "/dev/urandom"])
-def test_what_is_no_regular_file_is_not_read(kind: str, fetcher: WithFolders, page: Path) -> None:
+def test_an_irregular_file_is_not_read(kind: str, fetcher: WithFolders, page: Path) -> None:
     page.unlink()
     if kind == "fifo":
         os.mkfifo(page)

@@ -1,4 +1,4 @@
-"""Requirements in metadata that no standard allows, and what older installers read in them."""
+"""Invalid requirements in metadata, and how older installers read them."""
 
 from __future__ import annotations
 
@@ -17,24 +17,24 @@ READ_AS = {
 
 
 @pytest.mark.parametrize("line", READ_AS)
-def test_a_requirement_is_read_as_older_installers_read_it(line: str) -> None:
+def test_a_requirement_is_parsed_like_in_older_installers(line: str) -> None:
     (found,) = needs_in([line]) or ()
     assert ",".join(sorted(found.specifier.split(","))) == ",".join(
         sorted(READ_AS[line].removeprefix(found.name).split(","))
     )
 
 
-def test_what_is_no_requirement_even_so_makes_the_metadata_unusable() -> None:
+def test_an_unparsable_requirement_makes_the_metadata_unusable() -> None:
     assert needs_in(["part>=1", "part (one two)"]) is None
 
 
-def test_what_was_corrected_is_remembered() -> None:
+def test_corrections_are_cached() -> None:
     text = "Metadata-Version: 2.1\nName: app\nVersion: 1.0\nRequires-Dist: part (>=1.*)\nRequires-Dist: other>=1\n"
     assert read_metadata(text.encode()).corrected == ("part (>=1.*)",)
 
 
 @pytest.mark.parametrize(("count", "is_read"), [(10_000, True), (10_001, False)])
-def test_more_requirements_than_anybody_means_are_not_read(count: int, is_read: bool) -> None:
+def test_an_excessive_number_of_requirements_is_refused(count: int, is_read: bool) -> None:
     lines = "".join(f"Requires-Dist: part-{number}\n" for number in range(count))
     found = read_metadata(f"Metadata-Version: 2.1\nName: app\nVersion: 1.0\n{lines}".encode())
     assert (found.requires is not None) is is_read

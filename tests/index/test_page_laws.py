@@ -1,4 +1,4 @@
-"""What holds for every page: it is read, or refused with an OutsideError."""
+"""Laws for every page: it is read, or refused with an OutsideError."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ PIECES = [
 
 @st.composite
 def mutated(draw: st.DrawFn) -> tuple[bytes, str]:
-    """A right page with a few stretches taken out, doubled or replaced."""
+    """A correct page with a few pieces removed, doubled or replaced."""
     content_type = draw(st.sampled_from(list(PAGES)))
     body = PAGES[content_type]
     for _ in range(draw(st.integers(1, 4))):
@@ -83,7 +83,7 @@ def read(body: bytes, content_type: str) -> None:
 
 
 def assert_types(project: Project) -> None:
-    """What others rely on: text, numbers and digests, where they say so."""
+    """The guarantees for callers: text, numbers and digests in the fields for them."""
     keys = [parsed_version(version) for version in project.versions]
     assert None not in keys
     assert keys == sorted(set(keys), key=keys.index)
@@ -110,7 +110,7 @@ FILE = {"filename": "some_name-1.0-py3-none-any.whl", "url": "x", "hashes": {}}
 
 
 @pytest.mark.parametrize("version", ["2.0", "x", ""])
-def test_a_page_of_an_api_that_is_yet_to_come_is_refused(version: str) -> None:
+def test_a_page_of_a_newer_api_is_refused(version: str) -> None:
     page = {"meta": {"api-version": version}, "files": [FILE]}
     with pytest.raises(OutsideError, match="index-page-invalid"):
         read_page(NAME, json.dumps(page).encode(), JSON_TYPE, URL)

@@ -1,4 +1,4 @@
-"""The loopback index itself, judged by clients that are not ours: pypi-simple, pip, uv, requests."""
+"""The loopback index itself, checked with other clients: pypi-simple, pip, uv, requests."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def session() -> Iterator[requests.Session]:
 
 @pytest.fixture
 def bare_index() -> Iterator[IndexServer]:
-    """An index with nothing on it."""
+    """An empty index."""
     with IndexServer(recorded=False) as server:
         yield server
 
@@ -49,7 +49,7 @@ def bare_index() -> Iterator[IndexServer]:
 @pytest.mark.parametrize(
     "name", ["W1", "W7", *(pytest.param(it, marks=pytest.mark.thorough) for it in ("W2", "W3", "W4"))]
 )
-def test_uv_resolves_as_against_the_index_that_was_recorded(index: IndexServer, name: str) -> None:
+def test_uv_resolves_like_with_the_recorded_index(index: IndexServer, name: str) -> None:
     assert pins_of(compile_with_uv(index.index_url, RESOLUTIONS[name].requirements)) == PINS[name]
 
 
@@ -70,7 +70,7 @@ def test_both_kinds_of_index_list_the_same_files(index: IndexServer, poor_index:
         assert not any(it.upload_time or it.size or it.requires_python or it.has_metadata for it in poor)
 
 
-def test_a_rich_page_says_the_same_in_json_and_in_html(index: IndexServer) -> None:
+def test_a_page_says_the_same_in_json_and_in_html(index: IndexServer) -> None:
     def facts(accept: str) -> list[tuple[object, ...]]:
         with PyPISimple(index.index_url, accept=accept) as client:
             packages = client.get_project_page("numpy").packages
@@ -81,14 +81,14 @@ def test_a_rich_page_says_the_same_in_json_and_in_html(index: IndexServer) -> No
     assert facts(JSON_TYPE) == facts("text/html")
 
 
-def test_metadata_has_the_hash_that_the_page_tells(index: IndexServer) -> None:
+def test_metadata_has_the_hash_stated_on_the_page(index: IndexServer) -> None:
     with PyPISimple(index.index_url) as client:
         for package in client.get_project_page("torch").packages:
             if package.filename.startswith("torch-2.8.0-"):
                 assert b"Requires-Dist: nvidia-cublas-cu12" in client.get_package_metadata_bytes(package, verify=True)
 
 
-def test_what_was_not_recorded_is_announced_and_not_there(index: IndexServer) -> None:
+def test_unrecorded_files_are_listed_and_missing(index: IndexServer) -> None:
     with PyPISimple(index.index_url) as client:
         packages = client.get_project_page("torch").packages
         unrecorded = next(it for it in packages if it.filename.startswith("torch-2.10.0-"))
@@ -111,15 +111,15 @@ def test_a_stand_in_for_a_wheel_has_its_hash_and_the_recorded_metadata(poor_inde
 
 
 @pytest.mark.thorough
-def test_pip_takes_what_was_made_up(bare_index: IndexServer, tmp_path: Path) -> None:
+def test_pip_accepts_a_made_up_index(bare_index: IndexServer, tmp_path: Path) -> None:
     alpha, beta = wheel("Alpha", "1.0", ["beta>=2; python_version>='3'"]), wheel("beta", "2.1+local")
     bare_index.add("Alpha", [alpha, wheel("alpha", "2.0", yanked="broken")])
     bare_index.add("beta", [wheel("beta", "1.0"), beta, wheel("beta", "3", requires_python=">=3.99")])
-    asked = tmp_path / "requirements.txt"
-    asked.write_text(f"alpha==1.0 --hash=sha256:{alpha.sha256}\nbeta==2.1+local --hash=sha256:{beta.sha256}\n")
+    requirements = tmp_path / "requirements.txt"
+    requirements.write_text(f"alpha==1.0 --hash=sha256:{alpha.sha256}\nbeta==2.1+local --hash=sha256:{beta.sha256}\n")
     command = [sys.executable, "-m", "pip", "--isolated", "install", "--no-cache-dir", "--require-hashes", "-q"]
     command += ["--disable-pip-version-check", "--target", str(tmp_path / "installed")]
-    command += ["--index-url", bare_index.index_url, "-r", str(asked)]
+    command += ["--index-url", bare_index.index_url, "-r", str(requirements)]
     done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
     assert done.returncode == 0, done.stderr
     installed = {it.name for it in (tmp_path / "installed").iterdir()}
@@ -195,27 +195,27 @@ def test_a_name_that_is_not_normalized_is_sent_on(index: IndexServer, session: r
 
 
 @pytest.mark.parametrize(
-    ("asked", "status", "start", "end"),
+    ("byte_range", "status", "start", "end"),
     [("bytes=0-9", 206, 0, 10), ("bytes=-7", 206, -7, None), ("bytes=5-", 206, 5, None), ("pieces=1-2", 200, 0, None)],
 )
 def test_files_come_in_ranges(
-    bare_index: IndexServer, session: requests.Session, asked: str, status: int, start: int, end: int | None
+    bare_index: IndexServer, session: requests.Session, byte_range: str, status: int, start: int, end: int | None
 ) -> None:
     alpha = wheel("alpha", "1.0")
     assert alpha.content is not None
     bare_index.add("alpha", [alpha])
     url = f"{bare_index.url}/files/alpha/{alpha.name}"
-    answer = session.get(url, headers={"Range": asked})
+    answer = session.get(url, headers={"Range": byte_range})
     assert (answer.status_code, answer.content) == (status, alpha.content[start:end])
     assert session.head(url).headers["Content-Length"] == str(len(alpha.content))
     assert session.get(url, headers={"Range": "bytes=999999-"}).status_code == 416
     bare_index.ranges = False
-    whole = session.get(url, headers={"Range": asked})
+    whole = session.get(url, headers={"Range": byte_range})
     assert (whole.status_code, whole.content) == (200, alpha.content)
     assert "Accept-Ranges" not in whole.headers
 
 
-def test_a_fault_passes_after_as_many_times_as_it_was_given(index: IndexServer, session: requests.Session) -> None:
+def test_a_fault_ends_after_the_given_number_of_times(index: IndexServer, session: requests.Session) -> None:
     index.fault("/simple/numpy/", status=429, retry_after=7, times=2)
     answers = [session.get(f"{index.index_url}numpy/") for _ in range(3)]
     assert [it.status_code for it in answers] == [429, 429, 200]
@@ -246,7 +246,9 @@ def test_each_answer_waits_for_as_long_as_the_latency_says(index: IndexServer, s
     assert time.monotonic() - started >= 0.05
 
 
-def test_a_redirect_may_lead_to_another_server_or_nowhere(index: IndexServer, session: requests.Session) -> None:
+def test_a_redirect_may_lead_to_another_server_or_to_a_missing_page(
+    index: IndexServer, session: requests.Session
+) -> None:
     with IndexServer() as other:
         index.fault("/simple/numpy/", redirect=f"{other.url}{{path}}")
         assert session.get(f"{index.index_url}numpy/").url == f"{other.index_url}numpy/"
@@ -272,7 +274,7 @@ def test_metadata_that_was_tampered_with_has_another_hash(bare_index: IndexServe
             client.get_package_metadata_bytes(package)
 
 
-def test_a_wheel_may_be_no_archive(poor_index: IndexServer, session: requests.Session) -> None:
+def test_a_wheel_may_be_an_invalid_archive(poor_index: IndexServer, session: requests.Session) -> None:
     poor_index.fault("*.whl", alter=halved)
     with PyPISimple(poor_index.index_url) as client:
         url = next(it.url for it in client.get_project_page("jax").packages if it.filename.startswith("jax-0.10.2-"))
@@ -284,13 +286,13 @@ def test_a_wheel_may_be_no_archive(poor_index: IndexServer, session: requests.Se
 
 
 @pytest.mark.parametrize("body", [GARBAGE, INVALID_JSON, *WRONG_SHAPES, b""])
-def test_a_page_may_be_anything(index: IndexServer, session: requests.Session, body: bytes) -> None:
+def test_a_page_may_have_any_content(index: IndexServer, session: requests.Session, body: bytes) -> None:
     index.fault("/simple/numpy/", body=body)
     answer = session.get(f"{index.index_url}numpy/")
     assert (answer.status_code, answer.content, answer.headers["Content-Type"]) == (200, body, JSON_TYPE)
 
 
-def test_a_small_answer_may_unpack_to_a_large_one(index: IndexServer, session: requests.Session) -> None:
+def test_a_small_answer_may_decompress_to_a_large_one(index: IndexServer, session: requests.Session) -> None:
     bomb = gzip_bomb(20_000_000)
     assert len(bomb) < 100_000
     index.fault("/simple/numpy/", body=bomb, encoding="gzip")
@@ -298,7 +300,7 @@ def test_a_small_answer_may_unpack_to_a_large_one(index: IndexServer, session: r
     assert json.loads(large_page(1_000_000))["files"] == []
 
 
-def test_an_index_may_lie(bare_index: IndexServer, session: requests.Session) -> None:
+def test_an_index_may_be_wrong(bare_index: IndexServer, session: requests.Session) -> None:
     honest = wheel("alpha", "1.0", metadata=core_metadata("beta", "1.0"))
     files = [
         honest,
@@ -327,7 +329,7 @@ def test_the_recording_is_small_and_names_no_index() -> None:
         assert all(text == recording.stripped(text.encode()) for text in project.metadata.values())
 
 
-def test_a_recording_of_the_recording_is_the_same(index: IndexServer, tmp_path: Path) -> None:
+def test_recording_the_recording_gives_the_same(index: IndexServer, tmp_path: Path) -> None:
     (tmp_path / "resolutions.toml").write_text('[[resolution]]\nname = "small"\nrequirements = ["jinja2"]\n')
     taken = []
     for _ in range(2):

@@ -1,4 +1,4 @@
-"""The indexes that uv and pip are configured with, read from real files below a directory of the test."""
+"""The indexes configured for uv and pip, read from real files below a directory of the test."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def machine(tmp_path: Path) -> Machine:
 
 
 def refused(machine: Machine, **environ: str) -> str:
-    """The whole error in words, which never holds a password."""
+    """The complete error text, which never contains a password."""
     with pytest.raises(UsageError) as caught:
         machine.settings(**environ)
     error = caught.value
@@ -72,11 +72,11 @@ def refused(machine: Machine, **environ: str) -> str:
     return words
 
 
-def test_nothing_configured_is_nothing_at_all(machine: Machine) -> None:
+def test_no_configuration_gives_no_settings(machine: Machine) -> None:
     assert machine.settings() == IndexSettings()
 
 
-def test_nothing_configured_loads_no_reader_and_takes_no_time(tmp_path: Path) -> None:
+def test_without_configuration_no_reader_is_imported(tmp_path: Path) -> None:
     script = (
         "import sys\nfrom pathlib import Path\nfrom envsolve.index.settings import read_settings\n"
         "place = Path(sys.argv[1])\nread_settings({}, place, place, prefix=place, root=place)\nprint(*sys.modules)\n"
@@ -94,8 +94,8 @@ def test_the_default_index_is_the_one_other_tools_know() -> None:
     assert default_index() == PYPI_SIMPLE_ENDPOINT.rstrip("/")
 
 
-def test_the_places_are_read_in_order(machine: Machine) -> None:
-    """Each place names an index of its own; the first is taken away in turn."""
+def test_files_are_read_in_order(machine: Machine) -> None:
+    """Each file names a different index; the first is removed in turn."""
     url = "https://{}.example.org/simple".format
     system = machine.uv_of_the_system(f"index-url = '{url('uv-system')}'\n")
     files = machine.pip_of_the_user(f"[global]\nindex-url = {url('pip-user')}\n")
@@ -122,7 +122,7 @@ def test_the_places_are_read_in_order(machine: Machine) -> None:
     ]
 
 
-def test_lists_add_up_each_index_once(machine: Machine) -> None:
+def test_lists_are_joined_without_duplicates(machine: Machine) -> None:
     machine.uv_of_the_user(f"extra-index-url = ['{TEAM}', '{OTHER}']\n")
     machine.pyproject(f"[[tool.uv.index]]\nurl = '{TEAM}'\n")
     settings = machine.settings(UV_INDEX=f"gpu={GPU}", UV_EXTRA_INDEX_URL=MIRROR)
@@ -151,7 +151,7 @@ class TestPip:
             find_links_origin="PIP_FIND_LINKS",
         )
 
-    def test_a_later_file_replaces_an_earlier_one_and_lists_too(self, machine: Machine) -> None:
+    def test_a_later_file_also_overrides_lists(self, machine: Machine) -> None:
         machine.pip_of_the_system(f"[global]\nindex-url = {OTHER}\nextra-index-url = {OTHER}\n")
         machine.write(machine.home / ".pip" / "pip.conf", f"[global]\nindex-url = {GPU}\nextra-index-url = {GPU}\n")
         machine.pip_of_the_user(f"[global]\nextra_index_url =\n    {TEAM}\n    {MIRROR}\n")
@@ -159,22 +159,22 @@ class TestPip:
         machine.pip_of_the_prefix(f"[global]\nindex-url = {MIRROR}\n")
         assert machine.settings().index_url == MIRROR
 
-    def test_what_is_for_install_replaces_what_is_for_all_commands(self, machine: Machine) -> None:
+    def test_settings_for_install_override_those_for_all_commands(self, machine: Machine) -> None:
         machine.pip_of_the_system(f"[install]\nindex-url = {MIRROR}\n[freeze]\ntimeout = 10\n")
         machine.pip_of_the_prefix(f"[global]\nindex-url = {OTHER}\n")
         assert machine.settings().index_url == MIRROR
 
-    def test_an_empty_value_takes_an_earlier_one_back_and_an_empty_variable_does_not(self, machine: Machine) -> None:
+    def test_an_empty_value_resets_a_setting_and_an_empty_variable_does_not(self, machine: Machine) -> None:
         machine.pip_of_the_system(f"[global]\nindex-url = {MIRROR}\nextra-index-url = {OTHER}\n")
         machine.pip_of_the_user("[global]\nindex-url =\n")
         settings = machine.settings(PIP_EXTRA_INDEX_URL="")
         assert (settings.index_url, settings.extra_index_urls) == (None, (OTHER,))
 
-    def test_a_variable_replaces_the_list_of_the_files(self, machine: Machine) -> None:
+    def test_a_variable_overrides_lists_of_files(self, machine: Machine) -> None:
         machine.pip_of_the_user(f"[global]\nextra-index-url = {OTHER}\n")
         assert machine.settings(PIP_EXTRA_INDEX_URL=TEAM).extra_index_urls == (TEAM,)
 
-    def test_a_named_file_comes_last_and_stands_for_that_of_the_user(self, machine: Machine, tmp_path: Path) -> None:
+    def test_a_named_file_comes_last_and_replaces_that_of_the_user(self, machine: Machine, tmp_path: Path) -> None:
         named = machine.write(tmp_path / "named.conf", f"[global]\nindex-url = {MIRROR}\n")
         machine.pip_of_the_user(f"[global]\nextra-index-url = {OTHER}\n")
         machine.pip_of_the_prefix(f"[global]\nindex-url = {GPU}\nfind-links = wheels\n")
@@ -182,11 +182,11 @@ class TestPip:
         assert settings[:3] == (MIRROR, (), ("wheels",))
         assert machine.settings(PIP_CONFIG_FILE=str(tmp_path / "absent")).extra_index_urls == (OTHER,)
 
-    def test_the_null_device_as_file_turns_all_files_off(self, machine: Machine) -> None:
+    def test_the_null_device_disables_all_files(self, machine: Machine) -> None:
         machine.pip_of_the_user(f"[global]\nindex-url = {MIRROR}\n")
         assert machine.settings(PIP_CONFIG_FILE=os.devnull) == IndexSettings()
 
-    def test_variables_and_percent_signs_in_a_file_stand_for_themselves(self, machine: Machine) -> None:
+    def test_variables_and_percent_signs_in_a_file_are_literal(self, machine: Machine) -> None:
         url = "https://user:${PART}%20x@mirror.example.org/simple"
         machine.pip_of_the_user(f"[global]\nindex-url = {url}\n")
         assert machine.settings(PART="1").index_url == url
@@ -195,7 +195,7 @@ class TestPip:
     def test_no_index_is_yes_or_no(self, machine: Machine, word: str, meant: bool) -> None:
         assert machine.settings(PIP_NO_INDEX=word).no_index is meant
 
-    def test_no_index_of_a_file_is_taken_back_by_a_variable(self, machine: Machine) -> None:
+    def test_a_variable_overrides_no_index_of_a_file(self, machine: Machine) -> None:
         machine.pip_of_the_user("[global]\nno-index = true\nfind-links = wheels\n")
         assert machine.settings().no_index
         assert not machine.settings(PIP_NO_INDEX="no").no_index
@@ -216,7 +216,7 @@ class TestPip:
         path = machine.pip_of_the_user(text)
         assert f"{path}, line {line} " in refused(machine)
 
-    def test_each_system_has_its_places(self, machine: Machine) -> None:
+    def test_each_system_has_its_own_paths(self, machine: Machine) -> None:
         machine.write(machine.home / "roaming" / "pip" / "pip.ini", f"[global]\nindex-url = {MIRROR}\n")
         appdata = {"APPDATA": str(machine.home / "roaming"), "PROGRAMDATA": str(machine.root)}
         assert machine.settings("win32", **appdata).index_url == MIRROR
@@ -236,7 +236,7 @@ class TestPip:
 
 
 class TestUv:
-    def test_the_nearest_file_above_counts_and_a_pyproject_without_uv_does_not(self, machine: Machine) -> None:
+    def test_the_nearest_file_above_counts_and_a_pyproject_without_uv_is_skipped(self, machine: Machine) -> None:
         machine.pyproject("[project]\nname = 'uv-less'\n[tool.other]\nindex-url = 1\n")
         machine.write(machine.project.parent / "pyproject.toml", f"[tool.uv]\nindex-url = '{MIRROR}'\n")
         machine.write(machine.project.parent.parent / "uv.toml", f"index-url = '{OTHER}'\n")
@@ -275,7 +275,7 @@ class TestUv:
         assert settings.package_indexes_where == (("torch", GPU, "sys_platform == 'linux'"),)
         assert machine.settings(UV_NO_SOURCES="1").package_indexes == ()
 
-    def test_a_mirror_by_variable_serves_a_project_that_ties_a_package(self, machine: Machine) -> None:
+    def test_a_mirror_by_variable_does_not_apply_to_a_project_with_an_explicit_index(self, machine: Machine) -> None:
         machine.pyproject(
             f"[tool.uv]\nsources = {{ torch = {{ index = 'gpu' }} }}\n"
             f"index = [{{ name = 'gpu', url = '{GPU}', explicit = true }}]\n"
@@ -293,16 +293,16 @@ class TestUv:
         assert settings[:2] == (MIRROR, (TEAM, GPU))
         assert not settings.no_index
 
-    def test_paths_in_a_file_are_meant_from_where_it_is(self, machine: Machine) -> None:
+    def test_paths_in_a_file_are_relative_to_it(self, machine: Machine) -> None:
         machine.write(machine.project.parent / "uv.toml", "find-links = ['wheels']\nindex-url = './index'\n")
         settings = machine.settings()
         assert settings.find_links == (str(machine.project.parent / "wheels"),)
         assert settings.index_url == str(machine.project.parent / "index")
 
-    def test_find_links_of_the_variable_are_split_at_commas(self, machine: Machine) -> None:
+    def test_find_links_in_the_variable_is_split_at_commas(self, machine: Machine) -> None:
         assert machine.settings(UV_FIND_LINKS="with space,other,").find_links == ("with space", "other")
 
-    def test_an_equals_sign_in_a_url_names_nothing(self, machine: Machine) -> None:
+    def test_an_equals_sign_in_a_url_does_not_name_an_index(self, machine: Machine) -> None:
         url = "https://mirror.example.org/simple?token=secret"
         assert machine.settings(UV_DEFAULT_INDEX=url).index_url == url
         assert machine.settings(UV_DEFAULT_INDEX=f"my.mirror={url}").index_url == url
@@ -314,14 +314,14 @@ class TestUv:
         machine.pyproject(f"[[tool.uv.index]]\nname = 'my-team'\nurl = '{TEAM}'\n")
         assert machine.settings(**environ).extra_index_urls == (TEAM,)
 
-    def test_a_named_file_stands_for_all_files(self, machine: Machine) -> None:
+    def test_a_named_file_replaces_all_files(self, machine: Machine) -> None:
         machine.uv_of_the_user(f"extra-index-url = ['{OTHER}']\n")
         machine.pyproject(f"[tool.uv]\nindex-url = '{OTHER}'\n")
         machine.write(machine.project / "ci.toml", f"index-url = '{MIRROR}'\n")
         assert machine.settings(UV_CONFIG_FILE="ci.toml")[:2] == (MIRROR, ())
         assert "UV_CONFIG_FILE names a file that does not exist" in refused(machine, UV_CONFIG_FILE="absent.toml")
 
-    def test_configuration_can_be_turned_off(self, machine: Machine) -> None:
+    def test_configuration_can_be_disabled(self, machine: Machine) -> None:
         machine.uv_of_the_user(f"index-url = '{OTHER}'\n")
         machine.pyproject(f"[tool.uv]\nindex-url = '{OTHER}'\n")
         assert machine.settings(UV_NO_CONFIG="1") == IndexSettings()
@@ -358,19 +358,19 @@ class TestUv:
         assert str(path) in words
 
 
-def test_what_is_no_text_is_refused_with_its_line(machine: Machine) -> None:
+def test_invalid_text_is_refused_with_its_line(machine: Machine) -> None:
     path = machine.uv_of_the_user("")
     path.write_bytes(b"# fine\nindex-url = '\xff'\n")
     assert f"{path}, line 2 is not UTF-8" in refused(machine)
 
 
-def test_what_cannot_be_read_is_refused(machine: Machine) -> None:
+def test_an_unreadable_file_is_refused(machine: Machine) -> None:
     (machine.home / ".config" / "pip" / "pip.conf").mkdir(parents=True)
     words = refused(machine)
     assert "index-settings-unreadable" in words
     assert "it is a directory" in words
 
 
-def test_a_user_without_a_home_has_variables_all_the_same(tmp_path: Path) -> None:
+def test_a_user_without_a_home_still_has_variables(tmp_path: Path) -> None:
     settings = read_settings({"PIP_INDEX_URL": MIRROR}, None, tmp_path, prefix=None, root=tmp_path)
     assert settings.index_url == MIRROR

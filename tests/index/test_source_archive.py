@@ -1,4 +1,4 @@
-"""What a source distribution states of its requirements without being built."""
+"""The requirements that a source distribution states without being built."""
 
 from __future__ import annotations
 
@@ -30,14 +30,14 @@ driver>=1
 
 
 def metadata(members: dict[str, bytes], name: str = "app") -> Metadata:
-    """What is read of an archive with these files."""
+    """The facts in an archive with these files."""
     file = sdist(name, "1.0", pkg_info=OLD.replace(b"app", name.encode()), members=members)
     assert file.content is not None
     return stated_metadata(file.content, PackageFile(file.name, f"https://files.example.org/{file.name}"))
 
 
 def stated(members: dict[str, bytes]) -> tuple[list[str], str | None, tuple[str, ...]] | None:
-    """What an archive with these files requires, of which Python, and its extras."""
+    """The requirements of an archive with these files, its Python, and its extras."""
     found = metadata(members)
     if found.needs_build:
         assert found.requires is None
@@ -46,29 +46,29 @@ def stated(members: dict[str, bytes]) -> tuple[list[str], str | None, tuple[str,
     return needs, found.requires_python, found.extras
 
 
-def test_metadata_that_hold_for_every_wheel_are_taken() -> None:
+def test_metadata_valid_for_every_wheel_is_used() -> None:
     content = core_metadata("app", "1.0", requires=["part"])
     assert stated({"PKG-INFO": content}) == (["part"], None, ())
 
 
-def test_the_table_of_a_project_is_taken_where_it_is_complete() -> None:
+def test_a_complete_project_table_is_used() -> None:
     expected = (["part>=2", 'engine ; os_name == "posix" and extra == "gpu"'], ">=3.10", ("gpu",))
     assert stated({"pyproject.toml": PROJECT + EXTRAS}) == expected
 
 
 @pytest.mark.parametrize("key", ["dependencies", "optional-dependencies", "requires-python", "version"])
-def test_a_table_that_leaves_something_to_the_build_says_nothing(key: str) -> None:
-    kept = b"\n".join(line for line in PROJECT.splitlines() if not line.startswith(key.encode()))
-    assert stated({"pyproject.toml": kept + f'\ndynamic = ["{key}"]\n'.encode()}) is None
+def test_dynamic_fields_in_a_table_make_it_unusable(key: str) -> None:
+    remaining = b"\n".join(line for line in PROJECT.splitlines() if not line.startswith(key.encode()))
+    assert stated({"pyproject.toml": remaining + f'\ndynamic = ["{key}"]\n'.encode()}) is None
 
 
 @pytest.mark.parametrize("table", [b"", b"[project]\nname = 'app'\n", b"project = 5\n", b"[project\n", b"\xff"])
-def test_a_table_without_a_version_or_of_another_shape_says_nothing(table: bytes) -> None:
+def test_a_table_without_a_version_or_of_another_shape_is_unusable(table: bytes) -> None:
     assert stated({"pyproject.toml": table}) is None
 
 
 @pytest.mark.parametrize("place", ["app.egg-info", "src/app.egg-info"])
-def test_what_setuptools_left_in_the_archive_is_read(place: str) -> None:
+def test_metadata_of_setuptools_in_the_archive_is_read(place: str) -> None:
     found = stated({f"{place}/PKG-INFO": OLD, f"{place}/requires.txt": REQUIRES_TXT})
     assert found == (
         [
@@ -83,12 +83,12 @@ def test_what_setuptools_left_in_the_archive_is_read(place: str) -> None:
 
 
 @pytest.mark.parametrize("names", [("PKG-INFO",), ("requires.txt",), ()])
-def test_what_setuptools_left_counts_as_a_whole_alone(names: tuple[str, ...]) -> None:
+def test_metadata_of_setuptools_is_only_used_if_complete(names: tuple[str, ...]) -> None:
     contents = {"PKG-INFO": OLD, "requires.txt": REQUIRES_TXT}
     assert stated({f"app.egg-info/{name}": contents[name] for name in names}) is None
 
 
-def test_an_egg_info_further_down_belongs_to_something_else() -> None:
+def test_a_nested_egg_info_belongs_to_something_else() -> None:
     below = "vendor/deep/app.egg-info"
     assert stated({f"{below}/PKG-INFO": OLD, f"{below}/requires.txt": REQUIRES_TXT}) is None
 
@@ -115,11 +115,11 @@ INSTALLS = b'import subprocess\nsubprocess.run(["pip", "install", "x", "--index-
         ({"setup.py": INSTALLS}, NVIDIA_INDEX),
     ],
 )
-def test_an_archive_that_only_leads_to_an_index_names_it(members: dict[str, bytes], index: str) -> None:
+def test_a_placeholder_archive_names_its_index(members: dict[str, bytes], index: str) -> None:
     assert metadata(members).leads_to == index
 
 
-def test_the_package_that_changes_the_settings_of_pip_is_one() -> None:
+def test_a_package_that_changes_settings_of_pip_is_a_placeholder() -> None:
     assert metadata({}, "nvidia-pyindex").leads_to == NVIDIA_INDEX
 
 
@@ -138,7 +138,7 @@ def test_the_package_that_changes_the_settings_of_pip_is_one() -> None:
         {"setup.py": INSTALLS, "data": os.urandom(120_000)},
     ],
 )
-def test_any_other_archive_names_none(members: dict[str, bytes]) -> None:
+def test_other_archives_name_no_index(members: dict[str, bytes]) -> None:
     assert metadata(members).leads_to == ""
 
 

@@ -1,4 +1,4 @@
-"""The cache on disk: what is read is what was written, or nothing; and nothing that goes wrong with it is an error."""
+"""The cache on disk: an entry is read exactly as written, or not at all; and no fault of the cache is an error."""
 
 from __future__ import annotations
 
@@ -32,19 +32,19 @@ def store(tmp_path: Path) -> Store:
     return Store(tmp_path / "cache")
 
 
-def kept_files(store: Store) -> list[Path]:
+def entry_files(store: Store) -> list[Path]:
     assert store.directory is not None
     return sorted(store.directory.rglob("*.kept"))
 
 
 def child(script: str, *arguments: str) -> subprocess.Popen[str]:
-    """A Python process that has the store in ``argv[1]`` as ``store``."""
+    """A Python process with the store in ``argv[1]`` as ``store``."""
     imports = "import sys\nfrom pathlib import Path\nfrom envsolve.index.store import Store\n"
     opening = f"{imports}store = Store(Path(sys.argv[1]))\n"
     return subprocess.Popen([sys.executable, "-c", opening + script, *arguments], stdout=subprocess.PIPE, text=True)
 
 
-def test_what_was_written_is_read_by_another_process(store: Store) -> None:
+def test_an_entry_is_read_by_another_process(store: Store) -> None:
     store.write("pages", KEY, b"one\0two")
     assert store.read("pages", KEY) == b"one\0two"
     reader = child(f"print(store.read('pages', {KEY!r}))", str(store.directory))
@@ -52,13 +52,13 @@ def test_what_was_written_is_read_by_another_process(store: Store) -> None:
     assert store.failure is None
 
 
-def test_what_was_not_written_is_not_there(store: Store) -> None:
+def test_a_missing_entry_is_not_found(store: Store) -> None:
     assert store.read("pages", KEY) is None
     store.write("metadata", KEY, b"of another bucket")
     assert store.read("pages", KEY) is None
 
 
-def test_a_later_content_takes_the_place_of_an_earlier_one(store: Store) -> None:
+def test_new_content_replaces_the_old(store: Store) -> None:
     for content in (b"long, and the first", b"", b"last"):
         store.write("pages", KEY, content)
         assert store.read("pages", KEY) == content
@@ -82,36 +82,36 @@ def test_every_key_has_its_own_entry_inside_the_directory(contents: dict[str, by
         assert {key: store.read("pages", key) for key in contents} == contents
         assert store.failure is None
         assert {path.name for path in Path(place).iterdir()} <= {"cache"}
-        names = [path.name for path in kept_files(store)]
+        names = [path.name for path in entry_files(store)]
         assert len(names) == len(contents)
         assert all(name.isascii() and len(name) < 90 and name.count(".") == 1 for name in names)
 
 
 @pytest.mark.parametrize("length", [50_000])
-def test_a_very_long_key_is_a_key(store: Store, length: int) -> None:
+def test_a_very_long_key_works(store: Store, length: int) -> None:
     store.write("pages", "x" * length, b"content")
     assert store.read("pages", "x" * length) == b"content"
     assert store.read("pages", "x" * (length + 1)) is None
 
 
-def flipped(kept: bytes, place: int) -> bytes:
-    return kept[:place] + bytes([kept[place] ^ 1]) + kept[place + 1 :]
+def flipped(stored: bytes, place: int) -> bytes:
+    return stored[:place] + bytes([stored[place] ^ 1]) + stored[place + 1 :]
 
 
 DAMAGES: dict[str, Callable[[bytes], bytes]] = {
     "empty": lambda _: b"",
-    "cut within its header": lambda kept: kept[:20],
-    "cut": lambda kept: kept[:-1],
-    "longer": lambda kept: kept + b"\0",
-    "flipped at its end": lambda kept: flipped(kept, len(kept) - 1),
-    "full of zeros, as after a power failure": lambda kept: bytes(len(kept)),
+    "cut within its header": lambda stored: stored[:20],
+    "cut": lambda stored: stored[:-1],
+    "longer": lambda stored: stored + b"\0",
+    "flipped at its end": lambda stored: flipped(stored, len(stored) - 1),
+    "full of zeros, as after a power failure": lambda stored: bytes(len(stored)),
 }
 
 
 @pytest.mark.parametrize("damage", DAMAGES)
 def test_a_damaged_file_counts_as_absent_and_heals(store: Store, damage: str) -> None:
     store.write("pages", KEY, b"content")
-    (path,) = kept_files(store)
+    (path,) = entry_files(store)
     path.write_bytes(DAMAGES[damage](path.read_bytes()))
     assert store.read("pages", KEY) is None
     assert not path.exists()
@@ -119,9 +119,9 @@ def test_a_damaged_file_counts_as_absent_and_heals(store: Store, damage: str) ->
     assert store.read("pages", KEY) == b"content"
 
 
-def test_what_another_writes_while_damage_is_found_stays(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_entry_written_while_damage_is_found_stays(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     store.write("pages", "key", b"first")
-    (path,) = kept_files(store)
+    (path,) = entry_files(store)
     path.write_bytes(b"damaged")
     read = store_module._read
 
@@ -136,21 +136,21 @@ def test_what_another_writes_while_damage_is_found_stays(store: Store, monkeypat
     assert store.read("pages", "key") == b"second"
 
 
-def test_no_flipped_bit_goes_unseen(store: Store) -> None:
+def test_every_flipped_bit_is_noticed(store: Store) -> None:
     store.write("pages", KEY, b"content")
-    (path,) = kept_files(store)
+    (path,) = entry_files(store)
     whole = path.read_bytes()
     for place in range(len(whole)):
         path.write_bytes(flipped(whole, place))
         assert store.read("pages", KEY) is None, place
 
 
-def test_a_file_of_another_key_is_not_taken_for_it(store: Store) -> None:
+def test_a_file_of_another_key_is_not_used(store: Store) -> None:
     store.write("pages", "one", b"of one")
-    (path,) = kept_files(store)
+    (path,) = entry_files(store)
     content = path.read_bytes()
     store.write("pages", "two", b"of two")
-    (other,) = set(kept_files(store)) - {path}
+    (other,) = set(entry_files(store)) - {path}
     other.write_bytes(content)
     assert store.read("pages", "two") is None
     assert store.read("pages", "one") == b"of one"
@@ -163,19 +163,19 @@ def test_only_this_user_may_read_the_cache(store: Store) -> None:
     finally:
         os.umask(previous)
     assert store.directory is not None
-    modes = {path.stat().st_mode & 0o777 for path in [*kept_files(store), *store.directory.rglob("pruned")]}
+    modes = {path.stat().st_mode & 0o777 for path in [*entry_files(store), *store.directory.rglob("pruned")]}
     assert modes == {0o600}
     assert (store.directory / "kept").stat().st_mode & 0o777 == 0o700
 
 
-def test_a_directory_of_its_own_is_marked_for_backups_and_git(store: Store) -> None:
+def test_a_new_cache_directory_is_marked_for_backups_and_git(store: Store) -> None:
     store.write("pages", KEY, b"content")
     assert store.directory is not None
     assert (store.directory / "CACHEDIR.TAG").read_bytes().startswith(b"Signature: 8a477f597d28d172789f06886806bc55\n")
     assert (store.directory / ".gitignore").read_text(encoding="ascii") == "*\n"
 
 
-def test_a_directory_with_other_things_is_left_as_it_is(tmp_path: Path) -> None:
+def test_a_directory_with_other_files_is_not_marked(tmp_path: Path) -> None:
     (tmp_path / "thesis.tex").write_text("mine", encoding="utf-8")
     store = Store(tmp_path)
     store.write("pages", KEY, b"content")
@@ -194,8 +194,8 @@ def test_processes_that_write_and_read_the_same_keys_never_see_a_torn_file(store
         "print(store.failure)\n"
     )
     writers = [child(script, str(store.directory)) for _ in range(3)]
-    said = {line for writer in writers for line in writer.communicate(timeout=60)[0].splitlines()}
-    assert said == {"whole", "None"}
+    lines = {line for writer in writers for line in writer.communicate(timeout=60)[0].splitlines()}
+    assert lines == {"whole", "None"}
     assert store.size().files == 4
 
 
@@ -210,7 +210,7 @@ def test_threads_share_a_store(store: Store) -> None:
     assert store.failure is None
 
 
-def test_a_killed_writer_leaves_nothing_that_is_read_and_its_rests_are_pruned(store: Store) -> None:
+def test_a_killed_writer_leaves_nothing_readable_and_its_files_are_pruned(store: Store) -> None:
     store.write("pages", KEY, b"whole")
     script = f"print(flush=True)\nwhile True: store.write('pages', {KEY!r}, b'x' * 3_000_000)\n"
     for delay in (0.0, 0.01, 0.02, 0.03):
@@ -222,7 +222,7 @@ def test_a_killed_writer_leaves_nothing_that_is_read_and_its_rests_are_pruned(st
             os.kill(writer.pid, signal.SIGKILL)
             writer.wait()
         assert store.read("pages", KEY) in (b"whole", b"x" * 3_000_000)
-    (entry,) = kept_files(store)
+    (entry,) = entry_files(store)
     rest = entry.with_name("rest.part")
     rest.write_bytes(b"half")
     for path in entry.parent.glob("*.part"):
@@ -233,9 +233,9 @@ def test_a_killed_writer_leaves_nothing_that_is_read_and_its_rests_are_pruned(st
 
 def aged(store: Store, key: str, days: float, size: int = 1000) -> None:
     """An entry that was used so many days ago."""
-    before = set(kept_files(store))
+    before = set(entry_files(store))
     store.write("pages", key, bytes(size))
-    (path,) = set(kept_files(store)) - before
+    (path,) = set(entry_files(store)) - before
     os.utime(path, (time.time() - days * DAY,) * 2)
 
 
@@ -245,7 +245,7 @@ def left(store: Store, keys: str) -> str:
     return "".join(key for key in keys if list(store.directory.rglob(f"{key}-*.kept")))
 
 
-def test_the_longest_unused_are_removed_first_and_no_more_than_necessary(store: Store) -> None:
+def test_the_least_recently_used_are_removed_first_and_no_more_than_necessary(store: Store) -> None:
     for key, days in (("b", 2.0), ("d", 4.0), ("a", 1.0), ("c", 3.0)):
         aged(store, key, days)
     store.limit = 2500
@@ -253,7 +253,7 @@ def test_the_longest_unused_are_removed_first_and_no_more_than_necessary(store: 
     assert left(store, "abcd") == "ab"
 
 
-def test_what_was_read_counts_as_used(store: Store) -> None:
+def test_reading_counts_as_use(store: Store) -> None:
     for key, days in (("a", 5.0), ("b", 3.0)):
         aged(store, key, days)
     assert store.read("pages", "a") is not None
@@ -262,14 +262,14 @@ def test_what_was_read_counts_as_used(store: Store) -> None:
     assert left(store, "ab") == "a"
 
 
-def test_entries_unused_for_long_are_removed_even_if_there_is_room(store: Store) -> None:
+def test_unused_entries_are_removed_even_if_there_is_room(store: Store) -> None:
     aged(store, "a", 91.0)
     aged(store, "b", 89.0)
     assert store.prune().files == 1
     assert left(store, "ab") == "b"
 
 
-def test_a_cache_within_its_bounds_is_not_pruned(store: Store) -> None:
+def test_a_cache_within_its_limits_is_not_pruned(store: Store) -> None:
     aged(store, "a", 10.0)
     assert store.prune() == Amount(0, 0)
     assert store.size().files == 1
@@ -297,7 +297,7 @@ def test_clear_removes_all_entries_and_the_cache_still_works(store: Store) -> No
     assert store.read("pages", "a") == b"again"
 
 
-def test_a_directory_that_goes_away_meanwhile_is_made_again(store: Store) -> None:
+def test_a_removed_directory_is_created_again(store: Store) -> None:
     store.write("pages", KEY, b"content")
     assert store.directory is not None
     shutil.rmtree(store.directory)
@@ -309,7 +309,7 @@ def test_a_directory_that_goes_away_meanwhile_is_made_again(store: Store) -> Non
 @pytest.mark.skipif(is_root, reason="nothing is read-only to root")
 def test_a_read_only_directory_is_read_and_not_written_to(store: Store) -> None:
     store.write("pages", "old", b"content")
-    folder = kept_files(store)[0].parent
+    folder = entry_files(store)[0].parent
     folder.chmod(0o500)
     try:
         store.write("pages", "new", b"content")
@@ -321,7 +321,7 @@ def test_a_read_only_directory_is_read_and_not_written_to(store: Store) -> None:
     assert "Permission denied" in store.failure
 
 
-def test_a_file_in_the_place_of_the_directory_is_a_failure_in_words(tmp_path: Path) -> None:
+def test_a_file_in_place_of_the_directory_is_reported(tmp_path: Path) -> None:
     (tmp_path / "cache").write_text("", encoding="utf-8")
     store = Store(tmp_path / "cache")
     store.write("pages", KEY, b"content")
@@ -339,8 +339,8 @@ def test_a_full_disk_is_reported_once_and_entries_stay(store: Store) -> None:
         "store.write('pages', 'small', b'x')\n"
         "print(store.read('pages', 'old'), store.read('pages', 'small'))\n"
     )
-    said = child(script, str(store.directory)).communicate(timeout=30)[0].splitlines()
-    assert said == [f"the cache in {store.directory} cannot be written to: File too large", "b'content' None"]
+    lines = child(script, str(store.directory)).communicate(timeout=30)[0].splitlines()
+    assert lines == [f"the cache in {store.directory} cannot be written to: File too large", "b'content' None"]
     assert store.size().files == 1
 
 
@@ -356,7 +356,7 @@ def test_a_folder_that_is_a_link_is_not_used(tmp_path: Path) -> None:
     assert "only this user" in store.failure
 
 
-def test_a_folder_that_others_may_write_to_is_not_used(store: Store) -> None:
+def test_a_folder_that_others_can_write_to_is_not_used(store: Store) -> None:
     store.write("pages", KEY, b"content")
     assert store.directory is not None
     (store.directory / "kept").chmod(0o777)
@@ -386,7 +386,7 @@ def test_a_user_without_a_home_has_no_cache_and_no_error() -> None:
     assert "no home" in store.failure
 
 
-def test_the_directory_is_the_one_named_else_that_of_the_variable_else_the_users(tmp_path: Path) -> None:
+def test_the_directory_is_an_option_or_a_variable_or_the_default(tmp_path: Path) -> None:
     environ = {"ENVSOLVE_CACHE_DIR": str(tmp_path / "of the variable")}
     assert store_at(str(tmp_path / "named"), environ).directory == tmp_path / "named"
     assert store_at(None, environ).directory == tmp_path / "of the variable"
@@ -408,13 +408,13 @@ def test_a_size_beyond_all_disks_is_no_limit() -> None:
 
 
 @pytest.mark.parametrize("text", ["much", "-1", "5 MiB", "1,5GB", "MB"])
-def test_another_size_is_refused_in_words(text: str) -> None:
+def test_an_invalid_size_is_refused(text: str) -> None:
     with pytest.raises(UsageError, match=r"ENVSOLVE_CACHE_SIZE.*500MB"):
         store_at(None, {"ENVSOLVE_CACHE_SIZE": text})
 
 
-def test_a_read_costs_little_beside_the_lock_it_is_for(store: Store) -> None:
-    """A bound that a listing of the folder or a second look at each file would break, on a busy machine too."""
+def test_reading_is_fast_compared_to_its_lock(store: Store) -> None:
+    """A limit that a listing of the folder or a second look at each file would exceed, on a busy machine too."""
     content = bytes(range(250)) * 20
     for number in range(400):
         store.write("pages", f"{KEY}{number}", content)

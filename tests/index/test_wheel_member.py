@@ -1,4 +1,4 @@
-"""Large members of a wheel that is read at a distance."""
+"""Large members of a wheel that is read remotely."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def built(index: IndexServer) -> PackageFile:
 
 
 @pytest.mark.parametrize("ranges", [True, False])
-def test_a_large_member_comes_in_pieces(index: IndexServer, built: PackageFile, *, ranges: bool) -> None:
+def test_a_large_member_is_read_in_pieces(index: IndexServer, built: PackageFile, *, ranges: bool) -> None:
     index.ranges = ranges
     fetcher = HttpFetcher(retries=0)
     with RemoteWheel(fetcher, built) as thing:
@@ -36,17 +36,17 @@ def test_a_large_member_comes_in_pieces(index: IndexServer, built: PackageFile, 
 
 
 @pytest.mark.parametrize("ranges", [True, False])
-def test_a_digest_is_of_the_whole_and_its_size_is_known_before(
+def test_a_digest_covers_the_whole_file_and_its_size_is_known_first(
     index: IndexServer, built: PackageFile, *, ranges: bool
 ) -> None:
     index.ranges = ranges
     fetcher = HttpFetcher(retries=0)
-    told: list[tuple[int, int]] = []
-    found = with_digest(fetcher, built._replace(hashes=(), size=None), lambda *it: told.append(it))
+    progress: list[tuple[int, int]] = []
+    found = with_digest(fetcher, built._replace(hashes=(), size=None), lambda *it: progress.append(it))
     fetcher.close()
     assert found == built
-    assert told[0] == (0, built.size)
-    assert 0 < told[1][0] < (built.size or 0)
+    assert progress[0] == (0, built.size)
+    assert 0 < progress[1][0] < (built.size or 0)
 
 
 def test_a_server_that_stops_in_the_middle_is_an_error(index: IndexServer, built: PackageFile) -> None:

@@ -78,7 +78,7 @@ def _records() -> list[dict[str, object]]:
 
 
 def linux_stack(matrix: Matrix) -> Lock:
-    """TensorFlow for an RTX 3090, from conda-forge, with packages for its development beside it."""
+    """TensorFlow for an RTX 3090, from conda-forge, with packages for development."""
     names = ("tensorflow", "cudnn", "cuda-version", "python_abi", "bzip2", "openssl", "tzdata", "pip")
     others = ("libprotobuf", "libabseil", "pytest", "iniconfig", "packaging")
     locked = [*map(package, (*names, *others)), package("python", "linux-64"), package("ca-certificates", _UNIX)]
@@ -131,7 +131,7 @@ def plain(
 
 
 def answer_to(request: Request, matrix: Matrix) -> Answer:
-    """The stack for the one platform of ``request``, as the command line gets it."""
+    """The stack for the one platform of ``request``, as the command line receives it."""
     targets, solutions, _ = stacks_of(request, matrix, {}, Solver(matrix))
     return Answer(solutions[0], targets[0].hosts, "envsolve", "2026-11-20", "VERSION")
 
@@ -186,7 +186,7 @@ _FOLDERS = st.text(st.characters(exclude_characters="#"), max_size=8)
 
 @st.composite
 def conda_locks(draw: st.DrawFn) -> Lock:
-    """Locks of sound packages with any text where a text may stand."""
+    """Locks of valid packages with any text in text fields."""
     names = draw(st.lists(_WORDS, max_size=4, unique=True))
     texts = st.tuples(TEXTS, TEXTS)
     requested = tuple(RequestedSpec(spec, reason, draw(TEXTS)) for spec, reason in draw(st.lists(texts, max_size=3)))
@@ -202,7 +202,7 @@ def conda_locks(draw: st.DrawFn) -> Lock:
 
 @st.composite
 def usual_conda_locks(draw: st.DrawFn, sentences: st.SearchStrategy[str]) -> Lock:
-    """Locks as channels and indexes have their packages: called as CEP 26 has it, with wheels beside them."""
+    """Locks with packages like on channels and indexes: names as in CEP 26, with wheels."""
     names = draw(st.lists(_WORDS, max_size=4, unique=True))
     date, version = st.sampled_from([None, "2026-11-20"]), st.just("VERSION")
     request = st.lists(sentences, max_size=2).map(tuple)

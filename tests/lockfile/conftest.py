@@ -13,7 +13,7 @@ import pytest
 
 class _Quiet(http.server.SimpleHTTPRequestHandler):
     def log_message(self, *_: object) -> None:
-        """Say nothing."""
+        """No output."""
 
 
 @pytest.fixture

@@ -13,7 +13,7 @@ _ARGUMENT = re.compile(r"\{\{\s*\w+\s*\}\}")
 
 
 def definition(text: str) -> tuple[dict[str, str], dict[str, str]]:
-    """The header and the sections, those of the same name joined. AssertionError where the builder would refuse it."""
+    """The header and the sections, those of the same name joined. AssertionError if the builder would refuse it."""
     assert len(re.findall("(?mi)^bootstrap:", text)) == 1  # each begins another stage
     lines = text.removesuffix("\n").split("\n")
     assert not any(_ARGUMENT.search(line) for line in lines if not line.lstrip().startswith("#"))

@@ -1,4 +1,4 @@
-"""An example for each format that a request is answered in: the name of its file, and one that envsolve did not write.
+"""An example for each format of a lock: the name of its file, and one that envsolve did not write.
 
 Tests that hold for every format, or for every one of a kind, take their formats from here and from
 :mod:`envsolve.model.lock_format`.

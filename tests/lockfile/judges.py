@@ -22,7 +22,7 @@ os._exit(0)
 
 
 def rattler(answer: str, requested: object) -> object:
-    """What the expression ``answer`` is in a process with rattler, where ``requested`` holds what is given."""
+    """The value of the expression ``answer`` in a process with rattler, in which ``requested`` is the argument."""
     command = [sys.executable, "-c", _RATTLER.replace("{answer}", answer)]
     done = subprocess.run(
         command, input=json.dumps(requested), env=_ENVIRON, capture_output=True, text=True, check=False, timeout=60
@@ -32,7 +32,7 @@ def rattler(answer: str, requested: object) -> object:
 
 
 def conda_lock_renders(lock: str, folder: Path, platforms: tuple[str, ...]) -> dict[str, str]:
-    """What conda-lock makes of a conda-lock.yml with all its categories: ``linux-64`` explicit, ``linux-64.yml``."""
+    """The output of conda-lock for a conda-lock.yml with all categories: ``linux-64`` explicit, ``linux-64.yml``."""
     path = folder / "conda-lock.yml"
     path.write_text(lock, encoding="utf-8")
     requested = [word for platform in platforms for word in ("-p", platform)]

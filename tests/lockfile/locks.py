@@ -1,4 +1,4 @@
-"""Python locks to write: a stack for an RTX 3090 beside plain packages, and locks that hypothesis draws."""
+"""Python locks to write: a stack for an RTX 3090 with plain packages, and locks that hypothesis draws."""
 
 from __future__ import annotations
 
@@ -84,8 +84,8 @@ PINS = (
 def rtx_3090(matrix: Matrix) -> Lock:
     """A lock of PyTorch for one GPU, beside other packages."""
     answer = rtx_3090_answer(matrix)
-    asked_for = ("torch==2.14.1", "numpy", "own-kernels @ https://files.example.org/packages/own_kernels.whl")
-    lock = plain(command=answer.command, request=asked_for, notes=("a note",), exclude_newer=None)
+    requested = ("torch==2.14.1", "numpy", "own-kernels @ https://files.example.org/packages/own_kernels.whl")
+    lock = plain(command=answer.command, request=requested, notes=("a note",), exclude_newer=None)
     assert lock.made is not None
     made = lock.made._replace(matrix_date="2026-11-01")
     return lock._replace(made=made, stack=stack_of(answer.solution, answer.hosts, lock.versions))
@@ -177,8 +177,8 @@ def _pins(draw: st.DrawFn, name: str, texts: st.SearchStrategy[str]) -> Pin:
 
 @st.composite
 def locks(draw: st.DrawFn, texts: st.SearchStrategy[str] = TEXTS) -> Lock:
-    """Locks with sound pins, and with any of ``texts`` where a text may stand."""
+    """Locks with valid pins, and with any of ``texts`` in text fields."""
     names = draw(st.lists(_NAMES, max_size=4, unique=True))
     pins = [draw(_pins(name, texts)) for name in names]
-    said = draw(st.lists(texts, max_size=3).map(tuple))
-    return plain(pins, command=draw(texts), request=said, notes=said, default_is_plain=draw(st.booleans()))
+    drawn = draw(st.lists(texts, max_size=3).map(tuple))
+    return plain(pins, command=draw(texts), request=drawn, notes=drawn, default_is_plain=draw(st.booleans()))

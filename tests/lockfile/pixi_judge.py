@@ -1,4 +1,4 @@
-"""What rattler reads in pixi.lock files, in a process of its own.
+"""What rattler reads in pixi.lock files, in its own process.
 
 Prints for each file, environment and platform the conda packages and those of pip.
 """
@@ -13,7 +13,7 @@ from typing import Any
 
 
 def judge(paths: list[Path]) -> list[dict[str, dict[str, Any]]]:
-    """For each path by environment and platform: the fields of conda packages, and name and address of wheels."""
+    """For each path by environment and platform: the fields of conda packages, and name and URL of wheels."""
     command = [sys.executable, __file__, *map(str, paths)]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     found: list[dict[str, dict[str, Any]]] = json.loads(done.stdout)

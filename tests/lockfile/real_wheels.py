@@ -1,4 +1,4 @@
-"""Wheels that an installer takes: tiny, and made on the spot."""
+"""Small installable wheels, made on demand."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from envsolve.model.package import PackageFile
 
 
 def wheel(folder: Path, name: str, version: str) -> PackageFile:
-    """A real wheel in ``folder``, which is made; the address is its own on the disk."""
+    """A real wheel in ``folder``, which is created; its URL is a file URL."""
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / f"{name.replace('-', '_')}-{version}-py3-none-any.whl"
     info = f"{name.replace('-', '_')}-{version}.dist-info"

@@ -31,7 +31,7 @@ from envsolve.model.reference import AddressKind, file_name_in, kind_of
 
 
 class Content(StrEnum):
-    """What some formats hold and others do not, in words for the documentation."""
+    """What some formats can express and others cannot, in words for the documentation."""
 
     CONDA = "packages of conda"
     DIGESTS = "both digests of a conda package"
@@ -112,13 +112,13 @@ def _of_python(lock: Lock, holds: Collection[Content]) -> Lock:
         return lock._replace(default_index="", default_is_plain=True, indexes=(), find_links=())
     lock = lock._replace(default_index="" if lock.default_is_plain else lock.default_index)
     if lock.made is not None or not lock.indexes:  # else what says nothing may be from any of several indexes
-        said = (pin._replace(index_url=lock.default_index) if pin.index_url == "" else pin for pin in lock.pins)
-        lock = lock._replace(pins=tuple(said))
+        with_index = (pin._replace(index_url=lock.default_index) if pin.index_url == "" else pin for pin in lock.pins)
+        lock = lock._replace(pins=tuple(with_index))
     return lock if Content.PYTHONS in holds else lock._replace(requires_python="")
 
 
 def _restricted_pin(pin: Pin, holds: Collection[Content], unsaid_index: str | None) -> Pin:
-    """What is left of ``pin``; an index that is ``unsaid_index`` is not named."""
+    """The parts of ``pin`` that the format holds; an index that is ``unsaid_index`` is not named."""
     keeps_pythons, keeps_reasons = Content.PYTHONS in holds, Content.REASONS in holds
     pin = pin._replace(
         via=tuple(sorted({one_line(it) for it in pin.via})) if keeps_reasons else (),
@@ -138,7 +138,7 @@ def _restricted_pin(pin: Pin, holds: Collection[Content], unsaid_index: str | No
 
 
 def _direct(pin: Pin, holds: Collection[Content]) -> Pin:
-    """A package that is given by its address, which every format holds; the version of a wheel's not every one."""
+    """A package given by its URL, which every format holds; the version of a wheel's not every one."""
     url = checked_address(pin.files[0].url)
     file = _file(pin.files[0])._replace(name=file_name_in(url))
     if not file.is_archive:
@@ -152,7 +152,7 @@ def _direct(pin: Pin, holds: Collection[Content]) -> Pin:
 
 
 def _files(pin: Pin) -> Iterator[PackageFile]:
-    """Wheels, then the one source distribution that a pylock.toml has room for."""
+    """Wheels, then the one source distribution that a pylock.toml can have."""
     sdists = [file for file in pin.files if not file.is_wheel]
     yield from map(_file, (*(it for it in pin.files if it.is_wheel), *sdists[:1]))
 
@@ -164,11 +164,11 @@ def _file(file: PackageFile) -> PackageFile:
 
 
 def _of_conda(lock: Lock, format_name: str, holds: Collection[Content]) -> Lock:
-    """A foreign file that was not exported has nothing but its packages."""
+    """A foreign file that was not exported has only its packages."""
     made = lock.made
     is_known = made is not None or lock.exported_from is not None
     conda = tuple(sorted(lock.conda, key=lambda it: it.name))
-    kept = Lock(
+    limited = Lock(
         (),
         lock.platform,
         next((it.version for it in conda if it.name == "python"), ""),
@@ -181,10 +181,10 @@ def _of_conda(lock: Lock, format_name: str, holds: Collection[Content]) -> Lock:
     )
     if made is not None:
         glibc = {it.name: it.version for it in lock.virtual_packages}.get("__glibc")
-        kept = kept._replace(stack=lock.stack, glibc=glibc)
+        limited = limited._replace(stack=lock.stack, glibc=glibc)
     if format_name == "environment":
-        return _of_environment(lock, kept, conda, holds)
-    kept = kept._replace(environment=stack_name(kept.stack) or kept.environment)
+        return _of_environment(lock, limited, conda, holds)
+    limited = limited._replace(environment=stack_name(limited.stack) or limited.environment)
     of_whom = categories(lock) if Content.CATEGORIES in holds else {}
 
     def others(manager: str, name: str) -> tuple[str, ...]:
@@ -193,17 +193,17 @@ def _of_conda(lock: Lock, format_name: str, holds: Collection[Content]) -> Lock:
 
     pins = (_at_address(pin, holds) for pin in sorted_pins(lock.pins))
     packages = (_package(it, holds) for it in checked_packages(conda))
-    kept = kept._replace(
+    limited = limited._replace(
         pins=tuple(it._replace(categories=others("pip", it.name)) for it in pins),
         conda=tuple(it._replace(categories=others("conda", it.name)) for it in packages),
     )
     if format_name == "explicit":
-        return kept._replace(channels=channels_of(kept.conda, made))
+        return limited._replace(channels=channels_of(limited.conda, made))
     channels = tuple(named_channel(without_secrets(it)) for it in lock.channels)
-    return kept._replace(channels=channels, sources=lock.sources)
+    return limited._replace(channels=channels, sources=lock.sources)
 
 
-def _of_environment(lock: Lock, kept: Lock, conda: Collection[CondaPackage], holds: Collection[Content]) -> Lock:
+def _of_environment(lock: Lock, limited: Lock, conda: Collection[CondaPackage], holds: Collection[Content]) -> Lock:
     default = lock.default_index if lock.pins and not lock.default_is_plain else ""
     indexes = indexes_of(lock) if lock.pins else ()
     pins = []
@@ -213,7 +213,7 @@ def _of_environment(lock: Lock, kept: Lock, conda: Collection[CondaPackage], hol
     channels = tuple(dict.fromkeys(lock.channels))
     names = (channel_named(it, channels) for it in conda)
     packages = zip(conda, names, strict=True)
-    return kept._replace(
+    return limited._replace(
         pins=tuple(pins),
         conda=tuple(CondaPackage(it.name, it.version, it.build, "", "", channel=name) for it, name in packages),
         channels=tuple(map(without_secrets, channels)),
@@ -225,7 +225,7 @@ def _of_environment(lock: Lock, kept: Lock, conda: Collection[CondaPackage], hol
 
 
 def _package(package: CondaPackage, holds: Collection[Content]) -> CondaPackage:
-    """The facts in an address, and those next to it."""
+    """The facts in a URL, and those next to it."""
     if Content.REQUIREMENTS not in holds:
         sha256 = None if package.md5 else package.sha256
         return package_of(CondaPackage("", "", "", "", package.url, package.md5, sha256))
@@ -235,7 +235,7 @@ def _package(package: CondaPackage, holds: Collection[Content]) -> CondaPackage:
 
 
 def _at_address(pin: Pin, holds: Collection[Content]) -> Pin:
-    """A package that pip installs, by the address of the one file that it takes first, and one digest of that."""
+    """A package that pip installs, by the URL of the first file that it would choose, and one digest of it."""
     url = _address(checked_url(pin.files[0].url))
     keeps = Content.REQUIREMENTS in holds
     return Pin(

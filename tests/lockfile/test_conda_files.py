@@ -1,4 +1,4 @@
-"""What a file that is there already holds, whichever of the four formats it is of."""
+"""The content of an existing file in any of the four formats."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def _pip(locked: Lock | None) -> list[tuple[str, str]]:
 
 
 @pytest.mark.parametrize("text", ["", " \n\n", None])
-def test_no_file_and_an_empty_one_hold_nothing(text: str | None, tmp_path: Path) -> None:
+def test_missing_and_empty_files_have_no_packages(text: str | None, tmp_path: Path) -> None:
     path = tmp_path / "conda-lock.yml"
     if text is not None:
         path.write_text(text, encoding="utf-8")
@@ -98,7 +98,7 @@ def test_only_pinned_versions_of_an_environment_are_read(write: _Write) -> None:
     assert [it.name for it in locked.open if not it.of_conda] == ["rich", None]
 
 
-def test_a_conda_lock_holds_what_it_has_for_the_platform() -> None:
+def test_a_conda_lock_has_the_packages_for_the_platform() -> None:
     locked = lock_at(_FOLDER / "conda-lock.yml", Platform.LINUX_64)
     assert locked is not None
     assert _conda(locked) == [
@@ -111,7 +111,7 @@ def test_a_conda_lock_holds_what_it_has_for_the_platform() -> None:
     assert lock_at(_FOLDER / "conda-lock.yml", Platform.OSX_64) is None
 
 
-def test_an_explicit_file_holds_nothing_for_another_platform() -> None:
+def test_an_explicit_file_has_no_packages_for_another_platform() -> None:
     locked = lock_at(_FOLDER / "explicit.txt", Platform.LINUX_64)
     assert locked is not None
     names = ["_libgcc_mutex", "libstdcxx-devel_linux-64", "tzdata", "wheel", "x264"]
@@ -129,7 +129,7 @@ def test_an_explicit_file_holds_nothing_for_another_platform() -> None:
         (7, Platform.LINUX_64, ["python"], ["numpy", "requests"]),
     ],
 )
-def test_a_pixi_lock_holds_the_default_environment(
+def test_a_pixi_lock_has_the_default_environment(
     version: int, platform: Platform, conda: list[str], pip: list[str]
 ) -> None:
     locked = lock_at(_FOLDER / f"pixi-{version}.lock", platform)
@@ -150,7 +150,7 @@ packages: [{packages["a"]}, {packages["b"]}]
     assert _conda(lock_at(path, Platform.LINUX_64)) == [("b", "1", "0")]
 
 
-def test_a_pixi_lock_without_a_default_environment_holds_its_first(write: _Write) -> None:
+def test_a_pixi_lock_without_a_default_environment_has_its_first(write: _Write) -> None:
     package = "{conda: 'https://127.0.0.1/own/noarch/a-1-0.conda'}"
     path = write(f"""\
 version: 7
@@ -162,7 +162,7 @@ packages: [{package}]
     assert _conda(lock_at(path, Platform.LINUX_64)) == [("a", "1", "0")]
 
 
-def test_what_a_file_is_does_not_depend_on_its_name() -> None:
+def test_the_format_does_not_depend_on_the_name() -> None:
     for name, kind in (
         ("environment.yml", "environment"),
         ("conda-lock.yml", "conda-lock"),
@@ -173,7 +173,7 @@ def test_what_a_file_is_does_not_depend_on_its_name() -> None:
 
 
 @pytest.mark.parametrize("text", ["  dependencies: [a==1]", "{dependencies: [a==1]}", '{"dependencies": ["a==1"]}'])
-def test_an_environment_in_another_style_of_yaml_is_one(text: str, write: _Write) -> None:
+def test_an_environment_in_another_style_of_yaml_is_recognised(text: str, write: _Write) -> None:
     assert _conda(lock_at(write(text), Platform.LINUX_64)) == [("a", "1", "")]
 
 
@@ -248,7 +248,7 @@ def test_a_shorter_header_is_read_too(write: _Write) -> None:
     assert (locked.stack, locked.virtual_packages, locked.glibc) == (None, (), None)
 
 
-def test_an_environment_that_envsolve_wrote_is_read_completely() -> None:
+def test_an_environment_written_by_envsolve_is_read_completely() -> None:
     path = _SNAPSHOTS / "pytorch-channel.yml"
     locked = lock_at(path, Platform.LINUX_64)
     assert locked is not None
@@ -258,7 +258,7 @@ def test_an_environment_that_envsolve_wrote_is_read_completely() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
         ("[project]\nname = 'a'\n", "it is not an environment.yml, conda-lock.yml, pixi.lock or explicit file"),
         ('{"packages": []}', "it is not an environment.yml"),
@@ -267,11 +267,11 @@ def test_an_environment_that_envsolve_wrote_is_read_completely() -> None:
         ("version: 3\nenvironments: {}\n", "it is version '3' of the format of pixi.lock"),
     ],
 )
-def test_what_is_none_of_the_formats_is_refused_with_a_way_out(text: str, said: str, write: _Write) -> None:
+def test_an_unknown_format_is_refused_with_a_hint(text: str, message: str, write: _Write) -> None:
     with pytest.raises(UsageError) as refused:
         lock_at(write(text), Platform.LINUX_64)
     assert refused.value.code == "held-unreadable"
-    assert said in refused.value.message
+    assert message in refused.value.message
     assert "lock again" in refused.value.hints[0].text
 
 
@@ -280,18 +280,18 @@ _FILES = [_FOLDER / name for name in ("environment.yml", "conda-lock.yml", "pixi
 
 @settings(max_examples=examples(60))
 @given(st.binary() | st.one_of(*map(documents, _FILES)).map(str.encode))
-def test_reading_raises_nothing_else(tmp_path_factory: pytest.TempPathFactory, content: bytes) -> None:
+def test_reading_raises_no_other_errors(tmp_path_factory: pytest.TempPathFactory, content: bytes) -> None:
     path = tmp_path_factory.getbasetemp() / "whatever.lock"
     path.write_bytes(content)
     try:
         locked = lock_at(path, Platform.LINUX_64)
     except UsageError as error:
-        said = [error.message]
+        texts = [error.message]
     else:
-        said = (
+        texts = (
             []
             if locked is None
             else [f"{it.name} {it.version} {it.build} {it.url} {it.channel}" for it in locked.conda]
         )
-    assert all(map(str.isprintable, said))
-    assert "secret" not in "".join(said)
+    assert all(map(str.isprintable, texts))
+    assert "secret" not in "".join(texts)

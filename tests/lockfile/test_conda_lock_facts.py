@@ -1,4 +1,4 @@
-"""What a conda-lock.yml records beside its packages, and reading it back."""
+"""The facts in a conda-lock.yml besides its packages, and reading them back."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def metadata(text: str) -> dict[str, str]:
     return found
 
 
-def test_what_is_recorded_is_read_back(matrix: Matrix) -> None:
+def test_recorded_facts_are_read_back(matrix: Matrix) -> None:
     both = tuple(with_made(it, exclude_newer="2026-10-01T00:00:00Z", own_matrix=True) for it in two_platforms(matrix))
     text = conda_lock_yml.write(both)
     lock, locked = both[0], restricted(both[0], "conda-lock")
@@ -68,7 +68,7 @@ def test_what_is_recorded_is_read_back(matrix: Matrix) -> None:
     assert (facts["minimum_driver"], facts["python"]) == ("456.38", "3.10.18")
 
 
-def test_a_lock_without_frameworks_has_the_rest() -> None:
+def test_a_lock_without_frameworks_has_the_other_facts() -> None:
     facts = recorded(conda_lock_yml.write((plain(package("tzdata"), requested=(RequestedSpec("tzdata"),)),)))
     assert facts["request"] == ["tzdata"]
     assert not {"frameworks", "virtual_packages", "matrix_date", "own_matrix", "python", "minimum_driver"} & set(facts)
@@ -79,7 +79,7 @@ def test_a_file_of_another_tool_has_no_facts() -> None:
     assert facts_in_metadata(metadata(text), Platform.LINUX_64) is None
 
 
-def test_a_broken_fact_stays_a_text() -> None:
+def test_an_invalid_fact_stays_a_text() -> None:
     text = conda_lock_yml.write((plain(package("tzdata"), requested=(RequestedSpec("tzdata"),)),))
     broken = text.replace("""envsolve.linux-64.request: '["tzdata"]'""", "envsolve.linux-64.request: '[[['")
     assert broken != text
@@ -87,7 +87,7 @@ def test_a_broken_fact_stays_a_text() -> None:
     assert (facts["request"], facts["command"]) == ("[[[", "envsolve lock openssl")
 
 
-def test_the_hash_is_of_what_the_packages_follow_from() -> None:
+def test_the_hash_covers_everything_that_determines_the_packages() -> None:
     lock = plain(requested=(RequestedSpec("openssl"), RequestedSpec("pytest", category="dev")), command="one")
     same = lock._replace(conda=(package("tzdata"),), python="3.12.1", requested=(*lock.requested[::-1],))
     same = with_made(

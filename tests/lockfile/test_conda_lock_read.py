@@ -69,11 +69,11 @@ def test_a_file_of_conda_lock_is_read() -> None:
     )
 
 
-def test_what_is_not_for_everybody_says_for_whom_it_is() -> None:
+def test_optional_packages_have_their_categories() -> None:
     entry = "name: a, version: '1', manager: {}, platform: linux-64, url: 'https://127.0.0.1/{}', category: {}"
     conda, wheel = ("conda", "own/linux-64/a-1-0.conda"), ("pip", "a-1-py3-none-any.whl")
-    told = [(*conda, "docs"), (*conda, "dev"), (*wheel, "dev"), (*wheel, "main")]
-    (lock,) = read(f"package: [{', '.join(f'{{{entry.format(*it)}}}' for it in told)}]")
+    entries = [(*conda, "docs"), (*conda, "dev"), (*wheel, "dev"), (*wheel, "main")]
+    (lock,) = read(f"package: [{', '.join(f'{{{entry.format(*it)}}}' for it in entries)}]")
     assert [it.categories for it in lock.conda] == [("dev", "docs")]
     assert [it.categories for it in lock.pins] == [()]
     assert lock.categories == ("dev", "docs")
@@ -99,7 +99,7 @@ def test_fields_that_are_not_needed_may_be_missing(entry: str, package: CondaPac
     assert lock.conda == (package,)
 
 
-def test_a_wheel_is_one_under_either_name_of_its_manager() -> None:
+def test_a_wheel_is_recognised_under_both_names_of_its_manager() -> None:
     entry = "{name: a, version: '1', manager: pypi, platform: linux-64, url: 'https://127.0.0.1/a-1-py3-none-any.whl'}"
     (lock,) = read(f"package: [{entry}]")
     assert [pin.name for pin in lock.pins] == ["a"]
@@ -110,7 +110,7 @@ _PACKAGE = "name: a\nversion: '1'\nmanager: conda\nplatform: linux-64\nurl: http
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
         ("a", "it is not a mapping"),
         ("metadata: {}", "it has no list of packages"),
@@ -137,14 +137,14 @@ _PACKAGE = "name: a\nversion: '1'\nmanager: conda\nplatform: linux-64\nurl: http
         (_PACKAGE.replace("conda\n", "pip\n").replace("name: a", "name: -a"), "'-a' is not a valid pip package"),
     ],
 )
-def test_what_is_no_conda_lock_is_refused(text: str, said: str) -> None:
+def test_a_file_that_is_no_conda_lock_is_refused(text: str, message: str) -> None:
     whole = text if "manager" not in text else f"package:\n- {dedent(text).replace(chr(10), chr(10) + '  ')}\n"
     with pytest.raises(FileError) as refused:
         read(whole)
-    assert said in refused.value.reason
+    assert message in refused.value.reason
 
 
-def test_a_file_that_cannot_be_read_is_a_mistake_of_who_named_it(tmp_path: Path) -> None:
+def test_an_unreadable_file_is_a_usage_error(tmp_path: Path) -> None:
     path = tmp_path / "conda-lock.yml"
     path.write_text("package: [a\n", encoding="utf-8")
     with pytest.raises(UsageError, match=r"conda-lock\.yml:2: it is not valid YAML") as refused:
@@ -153,16 +153,16 @@ def test_a_file_that_cannot_be_read_is_a_mistake_of_who_named_it(tmp_path: Path)
 
 
 @given(documents(_SAMPLE) | st.text())
-def test_reading_raises_nothing_else_and_holds_no_credentials(text: str) -> None:
+def test_reading_raises_no_other_errors_and_returns_no_credentials(text: str) -> None:
     try:
         locks = read(text)
     except FileError as error:
-        said = [error.reason]
+        texts = [error.reason]
     else:
         conda = [package for lock in locks for package in lock.conda]
         pins = [pin for lock in locks for pin in lock.pins]
-        said = [f"{it.name} {it.version} {it.url} {it.channel}" for it in conda]
-        said += [*(f"{it.name} {it.version} {it.files[0].url}" for it in pins)]
-        said += [*(channel for lock in locks for channel in lock.channels)]
-    assert all(map(str.isprintable, said))
-    assert "secret" not in "".join(said)
+        texts = [f"{it.name} {it.version} {it.url} {it.channel}" for it in conda]
+        texts += [*(f"{it.name} {it.version} {it.files[0].url}" for it in pins)]
+        texts += [*(channel for lock in locks for channel in lock.channels)]
+    assert all(map(str.isprintable, texts))
+    assert "secret" not in "".join(texts)

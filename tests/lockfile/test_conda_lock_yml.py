@@ -1,4 +1,4 @@
-"""conda-lock.yml: the bytes, that its readers take it, and that nothing in it becomes another package."""
+"""conda-lock.yml: the bytes, that its readers accept it, and that nothing in it becomes another package."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ PLATFORMS = ("linux-64", "win-64")
 
 
 def read(*locks: Lock) -> Mapping[str, Any]:
-    """The file as YAML has it."""
+    """The file parsed as YAML."""
     document: Mapping[str, Any] = yaml.load(conda_lock_yml.write(locks), yaml.CSafeLoader)  # the safe one, in C
     return document
 
@@ -44,11 +44,11 @@ def both(matrix: Matrix) -> tuple[Lock, ...]:
 
 @pytest.fixture(scope="module")
 def rendered(both: tuple[Lock, ...], tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
-    """What conda-lock makes of the file."""
+    """The output of conda-lock for the file."""
     return conda_lock_renders(conda_lock_yml.write(both), tmp_path_factory.mktemp("rendered"), PLATFORMS)
 
 
-def test_the_output_is_the_recorded_one(both: tuple[Lock, ...]) -> None:
+def test_the_output_equals_the_recorded_one(both: tuple[Lock, ...]) -> None:
     text = conda_lock_yml.write(both)
     if os.environ.get("ENVSOLVE_UPDATE_SNAPSHOTS"):
         SNAPSHOT.write_text(text, encoding="utf-8")
@@ -63,7 +63,7 @@ def test_the_order_of_packages_does_not_matter(both: tuple[Lock, ...]) -> None:
 
 @pytest.mark.thorough
 @pytest.mark.parametrize("number", [0, 1], ids=PLATFORMS)
-def test_conda_lock_installs_what_our_explicit_file_installs(
+def test_conda_lock_installs_the_packages_of_our_explicit_file(
     both: tuple[Lock, ...], rendered: dict[str, str], number: int
 ) -> None:
     lock = both[number]
@@ -73,7 +73,7 @@ def test_conda_lock_installs_what_our_explicit_file_installs(
 
 
 @pytest.mark.parametrize("number", [0, 1], ids=PLATFORMS)
-def test_conda_lock_asks_conda_for_what_our_exact_environment_asks_for(
+def test_conda_lock_passes_conda_the_specs_of_our_exact_environment(
     both: tuple[Lock, ...], rendered: dict[str, str], number: int
 ) -> None:
     lock = both[number]
@@ -96,41 +96,41 @@ def test_rattler_reads_the_same_packages(both: tuple[Lock, ...], tmp_path: Path)
     for lock in both:
         wheels = [(pin.name, pin.version, dict(pin.files[0].hashes)["sha256"]) for pin in lock.pins]
         packages = [(it.name, it.version, str(it.sha256)) for it in lock.conda]
-        expected[lock.platform] = [list(told) for told in sorted([*packages, *wheels])]
+        expected[lock.platform] = [list(fields) for fields in sorted([*packages, *wheels])]
     assert rattler(answer, str(path)) == expected
 
 
-def test_a_package_is_for_main_or_for_each_category_that_leads_to_it(both: tuple[Lock, ...]) -> None:
+def test_a_package_is_in_main_or_in_each_category_that_requires_it(both: tuple[Lock, ...]) -> None:
     found = [entry[1:] for entry in kinds(*both) if entry[0] == "packaging"]
     assert found == [("dev", True), ("docs", True)]
     assert ("iniconfig", "dev", True) in kinds(*both)
     assert [entry for entry in kinds(*both) if entry[0] == "python"] == [("python", "main", False)] * 2
 
 
-def test_main_wins_over_other_categories() -> None:
+def test_main_overrides_other_categories() -> None:
     requested = (RequestedSpec("packaging", category="docs"), RequestedSpec("pytest >=8"))
     locked = plain(package("pytest"), package("packaging"), requested=requested)
     assert kinds(locked) == [("packaging", "main", False), ("pytest", "main", False)]
 
 
-def test_what_nothing_leads_to_is_not_lost() -> None:
+def test_a_package_that_nothing_requires_is_not_lost() -> None:
     locked = plain(package("tzdata"), package("packaging"), requested=(RequestedSpec("packaging", category="docs"),))
     assert kinds(locked) == [("packaging", "docs", True), ("tzdata", "main", False)]
 
 
-def test_a_wheel_leads_to_the_conda_package_that_it_needs() -> None:
+def test_a_wheel_requires_its_conda_package() -> None:
     wheel = WHEELS[0]._replace(requires=("Packaging", "numpy"))
     requested = (RequestedSpec("TensorFlow[and-cuda]>=2", category="gpu", by_pip=True), RequestedSpec("python"))
     locked = plain(package("packaging"), pip=(wheel, WHEELS[1]), requested=requested)
     assert kinds(locked) == [("packaging", "gpu", True), ("numpy", "gpu", True), ("tensorflow", "gpu", True)]
 
 
-def test_a_requirement_that_conda_fulfils_is_for_its_category() -> None:
+def test_a_requirement_satisfied_by_conda_is_in_its_category() -> None:
     requested = (RequestedSpec("Python-ABI", category="dev", by_pip=True),)
     assert kinds(plain(package("python_abi"), requested=requested)) == [("python_abi", "dev", True)]
 
 
-def test_everything_but_optional_is_text(both: tuple[Lock, ...]) -> None:
+def test_everything_except_optional_is_text(both: tuple[Lock, ...]) -> None:
     versions = [
         package("python_abi")._replace(name=f"p{number}", version=it) for number, it in enumerate(["3.10", "1"])
     ]
@@ -142,14 +142,14 @@ def test_everything_but_optional_is_text(both: tuple[Lock, ...]) -> None:
         assert type(entry["optional"]) is bool
 
 
-def test_virtual_packages_and_both_halves_of_a_dependency_are_written(both: tuple[Lock, ...]) -> None:
+def test_virtual_packages_and_both_bounds_of_a_dependency_are_written(both: tuple[Lock, ...]) -> None:
     found = next(entry for entry in read(*both)["package"] if entry["name"] == "libprotobuf")
     assert found["dependencies"]["__glibc"] == ">=2.17,<3.0.a0"
     assert found["dependencies"]["libabseil"] == ">=20250512.1,<20250513.0a0 cxx17*"
 
 
 @pytest.mark.parametrize(
-    ("depends", "told"),
+    ("depends", "expected"),
     [
         (("python >=3.11,<3.12.0a0", "python 3.11.* *_cpython"), {"python": ">=3.11,<3.12.0a0,3.11.* *_cpython"}),
         (("a 1|2", "a >=1"), {"a": "(1|2),>=1"}),
@@ -161,24 +161,24 @@ def test_virtual_packages_and_both_halves_of_a_dependency_are_written(both: tupl
         (("", "  "), {}),
     ],
 )
-def test_a_name_is_written_once_with_all_its_requirements(depends: tuple[str, ...], told: dict[str, str]) -> None:
-    assert read(plain(package("tzdata")._replace(depends=depends)))["package"][0]["dependencies"] == told
+def test_a_name_is_written_once_with_all_its_requirements(depends: tuple[str, ...], expected: dict[str, str]) -> None:
+    assert read(plain(package("tzdata")._replace(depends=depends)))["package"][0]["dependencies"] == expected
 
 
-def test_a_package_without_md5_cannot_be_in_this_format() -> None:
+def test_a_package_without_md5_cannot_be_written() -> None:
     for md5 in (None, "0" * 31, "Z" * 32):
         with pytest.raises(OutsideError, match=r"no-hash.*tzdata-2025b") as raised:
             conda_lock_yml.write((plain(package("tzdata")._replace(md5=md5)),))
         assert "tzdata 2025b is from https://conda.anaconda.org/conda-forge" in raised.value.cause[0]
 
 
-def test_a_wheel_without_sha256_cannot_be_in_this_format() -> None:
+def test_a_wheel_without_sha256_cannot_be_written() -> None:
     other = file("numpy-1.26.4-py3-none-any.whl", hashes=(("sha512", "0" * 128),))
     with pytest.raises(OutsideError, match=r"no-hash.*numpy 1\.26\.4"):
         conda_lock_yml.write((plain(pip=(WHEELS[1]._replace(files=(other,)),)),))
 
 
-def test_a_folder_of_an_archive_cannot_be_written() -> None:
+def test_a_subdirectory_of_an_archive_cannot_be_written() -> None:
     url = "https://files.example.org/main.zip#subdirectory=pkg"
     with pytest.raises(OutsideError, match="unsound-package"):
         conda_lock_yml.write((plain(pip=(WHEELS[1]._replace(files=(file("main.zip", url=url),), index_url=None),)),))
@@ -212,13 +212,13 @@ def test_no_credentials_are_written() -> None:
         ("url", f"{CHANNEL}/noarch/#tzdata-1-0.conda"),
     ],
 )
-def test_what_could_break_a_line_is_refused(field: str, text: str) -> None:
+def test_text_that_could_break_a_line_is_refused(field: str, text: str) -> None:
     locked = package("tzdata")._replace(**{field: text})  # type: ignore[arg-type]  # each of them is a text
     with pytest.raises(OutsideError, match="unsound-package"):
         conda_lock_yml.write((plain(locked),))
 
 
-def test_a_lock_without_files_names_a_source_all_the_same() -> None:
+def test_a_lock_without_files_still_names_a_source() -> None:
     """mamba refuses a file without sources (libmamba/src/core/env_lockfile_conda.cpp)."""
     assert read(plain())["metadata"]["sources"] == ["the command line"]
     assert read(plain())["package"] == []
@@ -226,7 +226,7 @@ def test_a_lock_without_files_names_a_source_all_the_same() -> None:
 
 @settings(max_examples=examples(40))
 @given(conda_locks())
-def test_whatever_stands_in_a_lock_stays_what_it_is(lock: Lock) -> None:
+def test_arbitrary_text_in_a_lock_is_preserved(lock: Lock) -> None:
     document = read(lock)
     assert list(document) == ["version", "metadata", "package"]
     assert {entry["name"] for entry in document["package"]} == {it.name for it in lock.conda}

@@ -1,4 +1,4 @@
-"""Everything in a lock of conda packages, as a lock that any format is written from."""
+"""Every field of a lock of conda packages, in a lock that any format is written from."""
 
 from __future__ import annotations
 
@@ -39,10 +39,10 @@ WHEEL = {
 
 
 def pixi_lock(*, wheel: Mapping[str, object] = WHEEL, **more: object) -> str:
-    """A pixi.lock of version 6 with a Python and what it needs, for two platforms, and another environment."""
+    """A pixi.lock of version 6 with a Python and its requirements, for two platforms, and another environment."""
     linux = [package("python", "linux-64"), package("tzdata"), package("bzip2")]
     windows = [package("python", "win-64"), package("tzdata")]
-    told = {
+    packages = {
         it.url: {"conda": it.url, "sha256": it.sha256, "md5": it.md5, "depends": list(it.depends)}
         for it in linux + windows
     }
@@ -54,7 +54,11 @@ def pixi_lock(*, wheel: Mapping[str, object] = WHEEL, **more: object) -> str:
             "win-64": [{"conda": it.url} for it in windows],
         },
     }
-    document = {"version": 6, "environments": {"default": default, **more}, "packages": [*told.values(), dict(wheel)]}
+    document = {
+        "version": 6,
+        "environments": {"default": default, **more},
+        "packages": [*packages.values(), dict(wheel)],
+    }
     return yaml.safe_dump(document)
 
 
@@ -65,7 +69,7 @@ def export_conda(
     return export(ExportRequest(Path(name), format_name, platforms), kind, locks_in(kind, text))
 
 
-def test_a_pixi_lock_becomes_a_conda_lock_with_all_that_it_knows(tmp_path: Path) -> None:
+def test_a_pixi_lock_becomes_a_conda_lock_with_all_its_facts(tmp_path: Path) -> None:
     done = export_conda("pixi.lock", pixi_lock(), ORIGIN, "conda-lock")
     ((_, text),) = done.texts
     document = yaml.safe_load(text)
@@ -85,7 +89,7 @@ def test_a_pixi_lock_becomes_a_conda_lock_with_all_that_it_knows(tmp_path: Path)
     assert f"# pip own-kernels @ {WHEEL['pypi']}#sha256={'6' * 64}" in rendered["linux-64"]
 
 
-def test_a_pixi_lock_becomes_an_explicit_file_in_the_order_to_install() -> None:
+def test_a_pixi_lock_becomes_an_explicit_file_in_installation_order() -> None:
     done = export_conda("pixi.lock", pixi_lock(), ORIGIN, "explicit", platforms=(Platform.LINUX_64,))
     ((platform, text),) = done.texts
     names = [line.rpartition("/")[2].partition("-")[0] for line in text.splitlines() if line.startswith("http")]
@@ -107,7 +111,7 @@ def test_a_pixi_lock_becomes_an_exact_environment_with_its_index() -> None:
     }
 
 
-def test_other_environments_are_left_out_and_can_be_named() -> None:
+def test_other_environments_are_left_out_and_can_be_selected() -> None:
     other = {"channels": [{"url": f"{CHANNEL}/"}], "packages": {"win-64": [{"conda": package("tzdata").url}]}}
     text = pixi_lock(cuda=other)
     assert {it.left_out for it in read(text)} == {("left out: environment 'cuda'",)}
@@ -126,18 +130,18 @@ def test_other_environments_are_left_out_and_can_be_named() -> None:
     ],
     ids=["a folder", "a repository", "no digest"],
 )
-def test_a_wheel_that_no_lock_can_hold_is_named(wheel: dict[str, object], reason: str) -> None:
+def test_a_wheel_that_no_lock_can_represent_is_named(wheel: dict[str, object], reason: str) -> None:
     with pytest.raises(NotWholeError, match=reason):
         export_conda("pixi.lock", pixi_lock(wheel=wheel), ORIGIN, "explicit")
 
 
-def test_what_another_platform_has_does_not_matter() -> None:
+def test_packages_of_other_platforms_do_not_matter() -> None:
     text = pixi_lock(wheel={"pypi": "./own", "name": "own"})
     ((platform, _),) = export_conda("pixi.lock", text, ORIGIN, "explicit", platforms=(Platform.WIN_64,)).texts
     assert platform == "win-64"
 
 
-def test_a_platform_that_is_not_there_is_refused() -> None:
+def test_a_missing_platform_is_refused() -> None:
     with pytest.raises(UsageError, match="is for linux-64 and win-64, not for osx-arm64"):
         export_conda("pixi.lock", pixi_lock(), ORIGIN, "explicit", platforms=(Platform.OSX_ARM64,))
 
@@ -150,7 +154,7 @@ def test_a_platform_that_is_not_there_is_refused() -> None:
         ((f"{CHANNEL}/linux-64/a-1-0.conda", "# pip own==1.0"), "a wheel in its comments has no URL"),
     ],
 )
-def test_an_explicit_file_that_does_not_say_enough_is_refused(lines: tuple[str, ...], reason: str) -> None:
+def test_an_incomplete_explicit_file_is_refused(lines: tuple[str, ...], reason: str) -> None:
     with pytest.raises(NotWholeError, match=reason):
         export_conda("explicit", "\n".join(("@EXPLICIT", *lines)), ORIGIN, "conda-lock")
 
@@ -172,12 +176,12 @@ def test_channels_come_in_the_order_of_the_command_and_conda_forge_last(matrix: 
         ("conda-forge", "conda-forge"),
     ],
 )
-def test_a_channel_is_called_as_every_tool_calls_it(address: str, name: str) -> None:
+def test_a_channel_has_its_usual_name(address: str, name: str) -> None:
     assert named_channel(address) == name
 
 
 @pytest.mark.parametrize("name", ["x\nhttps://evil.example.org/linux-64/evil-1-0.conda", "$(evil)", "a b"])
-def test_facts_begin_no_line_of_their_own(name: str) -> None:
+def test_facts_cannot_start_a_line(name: str) -> None:
     facts = {"envsolve.envsolve_version": "1", "envsolve.linux-64.frameworks": json.dumps([{"framework": name}])}
     metadata = {"channels": [], "platforms": ["linux-64"], "custom_metadata": facts}
     text = yaml.safe_dump({"version": 1, "metadata": metadata, "package": []})

@@ -1,4 +1,4 @@
-"""Locks as Dockerfiles: the bytes, what BuildKit's own parser and hadolint make of them, and what is read back."""
+"""Locks as Dockerfiles: the bytes, how BuildKit's own parser and hadolint read them, and what is read back."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ SNAPSHOTS = Path(__file__).parents[1] / "snapshots"
 
 
 def parsed(text: str) -> Any:
-    """What BuildKit's parser reads."""
+    """The result of BuildKit's parser."""
     judge = pytest.importorskip("dockerfile", reason="BuildKit's parser is a wheel for some platforms only")
     return judge.parse_string(text)
 
@@ -64,7 +64,7 @@ def for_python(version: str, *tags: str, platform: str = "linux-64") -> Lock:
 
 
 @pytest.mark.parametrize("name", ["rtx-3090", "plain"])
-def test_the_output_is_the_recorded_one(name: str, matrix: Matrix) -> None:
+def test_the_output_equals_the_recorded_one(name: str, matrix: Matrix) -> None:
     gpu = rtx_3090(matrix), rtx_3090_answer(matrix).solution
     text = dockerfile(*gpu) if name == "rtx-3090" else dockerfile(plain(default_is_plain=False))
     path = SNAPSHOTS / f"python-lock-{name}.Dockerfile"
@@ -83,14 +83,14 @@ def test_hadolint_and_shellcheck_find_nothing(name: str) -> None:
     assert (done.returncode, done.stdout) == (0, "")
 
 
-def test_it_copies_the_lines_of_the_requirements_file_and_no_header(matrix: Matrix) -> None:
+def test_it_has_the_lines_of_the_requirements_file_without_the_header(matrix: Matrix) -> None:
     lock = rtx_3090(matrix)
     locked = copied(dockerfile(lock))
     assert requirements_txt(lock).endswith(f"\n\n{locked}")
     assert "envsolve" not in locked
 
 
-def test_changes_between_versions_of_envsolve_rebuild_no_layer(matrix: Matrix) -> None:
+def test_another_version_of_envsolve_rebuilds_no_layer(matrix: Matrix) -> None:
     lock = rtx_3090(matrix)
     assert lock.made is not None
     other = lock.made._replace(
@@ -100,12 +100,12 @@ def test_changes_between_versions_of_envsolve_rebuild_no_layer(matrix: Matrix) -
     assert instructions(dockerfile(lock)) == instructions(dockerfile(lock._replace(made=other)))
 
 
-def test_every_layer_comes_before_what_makes_none(matrix: Matrix) -> None:
+def test_layers_come_before_metadata(matrix: Matrix) -> None:
     names = [name for name, _ in instructions(dockerfile(rtx_3090(matrix)))]
     assert names == ["FROM", "RUN", "COPY", "RUN", "LABEL", "ENV", "USER", "WORKDIR", "CMD"]
 
 
-def test_a_gpu_is_requested_if_the_stack_is_for_one(matrix: Matrix) -> None:
+def test_a_gpu_is_requested_if_the_stack_needs_one(matrix: Matrix) -> None:
     text = dockerfile(rtx_3090(matrix))
     assert "\nENV NVIDIA_VISIBLE_DEVICES=all NVIDIA_DRIVER_CAPABILITIES=compute,utility\n" in text
     assert '\nLABEL envsolve.minimum-driver="580.65.06" envsolve.cuda="13.0"\n' in text
@@ -114,43 +114,43 @@ def test_a_gpu_is_requested_if_the_stack_is_for_one(matrix: Matrix) -> None:
         assert word not in dockerfile(plain())
 
 
-def test_a_lock_that_was_read_from_a_file_is_for_a_gpu_by_what_it_says(matrix: Matrix) -> None:
+def test_a_lock_read_from_a_file_states_whether_it_needs_a_gpu(matrix: Matrix) -> None:
     text = dockerfile(rtx_3090(matrix), rtx_3090_answer(matrix).solution)
     assert instructions(dockerfile(read(text)))[-4:] == instructions(text)[-4:]
     of_others = plain([PINS[2]._replace(name="nvidia-cublas")], made=None)
     assert "ENV NVIDIA_VISIBLE_DEVICES=all" in dockerfile(of_others)
 
 
-def test_there_is_no_cuda_beside_that_of_the_wheels(matrix: Matrix) -> None:
+def test_the_image_has_no_cuda_besides_that_of_the_wheels(matrix: Matrix) -> None:
     made = [text for _, text in instructions(dockerfile(rtx_3090(matrix)))]
     assert not [text for text in made if "nvidia/cuda" in text or "LD_LIBRARY_PATH" in text or "apt-get" in text]
 
 
-def test_it_does_not_run_as_root_and_keeps_no_cache() -> None:
+def test_it_does_not_run_as_root_and_has_no_cache() -> None:
     made = dict(instructions(dockerfile(plain())))
     assert made["USER"] == "USER 1000"
     assert made["RUN"].startswith("RUN --mount=type=cache,target=/root/.cache/pip ")
     assert "--require-hashes --no-deps --only-binary :all:" in made["RUN"]
 
 
-def test_a_login_can_be_given_only_where_an_index_may_want_one() -> None:
+def test_a_login_is_passed_only_if_an_index_may_need_one() -> None:
     assert "--mount=type=secret,id=netrc" in dockerfile(plain())
     alone = plain(PINS[2:3], indexes=("https://download.pytorch.org/whl/cu130",))
     assert "secret" not in dockerfile(alone)
 
 
-def test_what_has_no_wheel_is_built_and_it_says_so() -> None:
+def test_packages_without_a_wheel_are_built_with_a_note() -> None:
     text = dockerfile(plain([PINS[2], Pin("old", "1.0", (file("old-1.0.tar.gz"),), INDEX)]))
     assert "--only-binary" not in text
     assert "# Some of these have no wheel" in text
 
 
-def test_triton_calls_a_compiler_and_it_says_so() -> None:
+def test_triton_needs_a_compiler_and_the_file_says_so() -> None:
     assert "C compiler" not in dockerfile(plain())
     assert "C compiler" in dockerfile(plain([Pin("triton", "3.5.0", (file("triton-3.5.0-py3-none-any.whl"),), INDEX)]))
 
 
-def test_the_proof_is_run_by_a_python_that_envsolve_runs_in() -> None:
+def test_validation_runs_in_a_python_that_envsolve_supports() -> None:
     assert "-m venv /tmp/v" in dockerfile(for_python("3.11.7"))
     assert "-m venv" not in dockerfile(for_python("3.9.1"))
     command = "uv tool run --python 3.11 --from envsolve@$ENVSOLVE_URL envsolve validate"
@@ -169,13 +169,11 @@ def test_the_proof_is_run_by_a_python_that_envsolve_runs_in() -> None:
         ("3.5.10", ("linux_x86_64",), "3.5-slim-buster"),
     ],
 )
-def test_the_base_is_of_the_python_and_has_the_glibc_of_every_package(
-    version: str, tags: tuple[str, ...], base: str
-) -> None:
+def test_the_base_has_the_python_and_the_glibc_of_every_package(version: str, tags: tuple[str, ...], base: str) -> None:
     assert from_line(for_python(version, *tags)) == f"FROM python:{base}"
 
 
-def test_the_framework_counts_for_glibc_whatever_its_wheel_is_called(matrix: Matrix) -> None:
+def test_the_framework_counts_for_glibc_whatever_the_name_of_its_wheel(matrix: Matrix) -> None:
     answer = rtx_3090_answer(matrix)
     (choice,) = answer.solution.choices
     needing = choice._replace(release=choice.release._replace(glibc=LibcVersion(2, 39)))
@@ -184,7 +182,7 @@ def test_the_framework_counts_for_glibc_whatever_its_wheel_is_called(matrix: Mat
 
 
 @pytest.mark.parametrize(
-    ("lock", "said"),
+    ("lock", "message"),
     [
         (for_python("3.12.0", "manylinux_2_42_x86_64"), "native 1.0 needs a newer glibc"),
         (for_python("3.6.15", "manylinux_2_34_x86_64"), "native 1.0 needs a newer glibc"),
@@ -192,15 +190,15 @@ def test_the_framework_counts_for_glibc_whatever_its_wheel_is_called(matrix: Mat
         (plain(python=""), "does not record its Python"),
     ],
 )
-def test_where_no_base_has_what_it_needs_there_is_no_file(lock: Lock, said: str) -> None:
+def test_without_a_suitable_base_there_is_no_file(lock: Lock, message: str) -> None:
     with pytest.raises(UnsolvableError, match="no-base-image") as caught:
         dockerfile(lock)
-    assert said in caught.value.message
+    assert message in caught.value.message
     assert caught.value.hints
     assert not lock.python or "--" not in caught.value.hints[0].text
 
 
-def test_a_wheel_that_takes_cuda_from_the_system_gets_no_image(matrix: Matrix) -> None:
+def test_a_wheel_that_uses_the_cuda_of_the_system_has_no_image(matrix: Matrix) -> None:
     answer = rtx_3090_answer(matrix)
     (choice,) = answer.solution.choices
     bare = choice._replace(release=choice.release._replace(cuda_libraries=CudaLibraries.NONE))
@@ -209,14 +207,14 @@ def test_a_wheel_that_takes_cuda_from_the_system_gets_no_image(matrix: Matrix) -
         dockerfile(rtx_3090(matrix), answer.solution)
 
 
-def test_the_machine_is_the_one_that_the_lock_is_for() -> None:
+def test_the_platform_is_that_of_the_lock() -> None:
     arm = for_python("3.12.0", "manylinux_2_28_aarch64", platform="linux-aarch64")
     assert "--platform linux/arm64" in dockerfile(arm)
     assert "--platform linux/amd64" in dockerfile(for_python("3.12.0"))
 
 
 @pytest.mark.parametrize("platform", [Platform.WIN_64, Platform.OSX_64, Platform.OSX_ARM64])
-def test_an_image_is_for_linux(platform: Platform) -> None:
+def test_images_are_for_linux(platform: Platform) -> None:
     with pytest.raises(UsageError, match="platform-not-supported"):
         require_linux_for_image([Platform.LINUX_64, platform], "dockerfile")
     with pytest.raises(UsageError, match="platform-not-supported"):
@@ -242,13 +240,13 @@ def test_an_image_is_for_linux(platform: Platform) -> None:
         ("requirements.txt", False),
     ],
 )
-def test_the_name_says_what_it_is(name: str, is_one: bool) -> None:
+def test_the_name_gives_the_format(name: str, is_one: bool) -> None:
     assert (format_for_file(Path("somewhere") / name) == "dockerfile") is is_one
 
 
 @settings(max_examples=examples(60))
 @given(locks())
-def test_whatever_the_texts_hold_the_requirements_are_read_back_and_no_instruction_is_added(
+def test_any_text_leaves_the_requirements_intact_and_adds_no_instruction(
     lock: Lock,
 ) -> None:
     text = dockerfile(lock)
@@ -257,7 +255,7 @@ def test_whatever_the_texts_hold_the_requirements_are_read_back_and_no_instructi
     assert [name for name, _ in instructions(text)] == ["FROM", "RUN", "COPY", "RUN", "USER", "WORKDIR", "CMD"]
 
 
-def test_the_facts_and_the_pins_are_read_whatever_the_file_is_called(matrix: Matrix, tmp_path: Path) -> None:
+def test_facts_and_pins_are_read_under_any_file_name(matrix: Matrix, tmp_path: Path) -> None:
     path = tmp_path / "image.txt"
     path.write_text(dockerfile(rtx_3090(matrix)), encoding="utf-8")
     lock = lock_at(path, Platform.LINUX_64)
@@ -272,19 +270,19 @@ def test_the_facts_and_the_pins_are_read_whatever_the_file_is_called(matrix: Mat
         "\tCOPY --chown=1000 --link <<-EOF ./requirements.txt",
     ],
 )
-def test_a_here_document_that_was_edited_is_still_read(start: str) -> None:
+def test_an_edited_here_document_is_still_read(start: str) -> None:
     text = f"FROM python:3.12-slim\n{start}\nnumpy==2.3.5\nEOF\nRUN echo scipy==1.0\n"
     assert list(read(text).versions) == ["numpy"]
 
 
 @pytest.mark.parametrize("text", ["FROM python:3.12-slim\n", "# syntax=docker/dockerfile:1\nFROM scratch\n"])
-def test_another_dockerfile_is_not_read_as_a_lock(text: str) -> None:
+def test_another_dockerfile_is_not_a_lock(text: str) -> None:
     with pytest.raises(FileError, match="without requirements"):
         read(text)
 
 
-def test_no_line_is_longer_than_buildkit_reads(matrix: Matrix) -> None:
-    """bufio.MaxScanTokenSize, which its parser names where it refuses one."""
+def test_no_line_is_longer_than_buildkit_accepts(matrix: Matrix) -> None:
+    """bufio.MaxScanTokenSize, which its parser names in the error."""
     many = tuple(Pin(f"package-{n}", "1.0", (file(f"package_{n}-1.0-py3-none-any.whl"),), INDEX) for n in range(400))
     lock = rtx_3090(matrix)
     assert lock.made is not None

@@ -27,7 +27,7 @@ def _specs(file: EnvironmentFile) -> list[str]:
     return [requested.spec for requested in file.requested if not requested.by_pip]
 
 
-def test_a_file_with_everything_is_read_for_a_platform() -> None:
+def test_a_complete_file_is_read_for_a_platform() -> None:
     file = read_environment(_SAMPLE, Platform.LINUX_64)
     reason = "environment.yml requires it"
     conda = [
@@ -89,30 +89,30 @@ def test_the_requirements_depend_on_the_platform(platform: Platform, own: set[st
     assert everywhere - requested <= {"gperftools", "ncurses", "libcxx", "pywin32", "windows-only"}
 
 
-def test_the_least_that_a_file_can_say() -> None:
+def test_a_minimal_file_is_read() -> None:
     assert _read("dependencies:\n") == EnvironmentFile((), ())
     assert _read("dependencies: []\nchannels:\nvariables: {}\nname: ~\n") == EnvironmentFile((), ())
 
 
-def test_pip_is_added_if_it_is_needed_and_not_requested() -> None:
+def test_pip_is_added_if_needed_and_not_requested() -> None:
     assert _specs(_read("dependencies: [{pip: [a]}]")) == ["pip"]
     assert _specs(_read("dependencies: [pip=24, {pip: [a]}]")) == ["pip 24.*"]
     assert _specs(_read("dependencies: [a, {pip: }]")) == ["a"]
 
 
-def test_indexes_under_the_keys_of_conda_lock() -> None:
+def test_indexes_under_the_keys_of_conda_lock_are_read() -> None:
     text = "dependencies: []\npip-repositories: ['https://user:secret@127.0.0.1/a', 'https://127.0.0.1/b']\n"
     assert _read(text).pip == FileRequirements(extra_index_urls=("https://127.0.0.1/a", "https://127.0.0.1/b"))
     alone = _read(f"{text}allow-pypi-requests: false\n").pip
     assert alone == FileRequirements(index_url="https://127.0.0.1/a", extra_index_urls=("https://127.0.0.1/b",))
 
 
-def test_of_several_default_indexes_the_last_counts_as_for_pip() -> None:
+def test_the_last_of_several_default_indexes_counts_like_in_pip() -> None:
     file = _read("dependencies: [{pip: [-i https://127.0.0.1/a, --index-url=https://127.0.0.1/b]}]")
     assert file.pip == FileRequirements(index_url="https://127.0.0.1/b")
 
 
-def test_versions_and_names_stay_as_they_are_written() -> None:
+def test_versions_and_names_are_preserved_as_written() -> None:
     file = _read("name: 1.10\ndependencies: [python=3.10, yes, '2to3']\nvariables: {A: 1.10, B: yes, C: 2024-01-01}\n")
     assert _specs(file) == ["python 3.10.*", "yes", "2to3"]
     assert file.variables == (("A", "1.10"), ("B", "yes"), ("C", "2024-01-01"))
@@ -164,19 +164,19 @@ _INVALID = [
 ]
 
 
-@pytest.mark.parametrize(("text", "line", "said"), _INVALID, ids=[said for _, _, said in _INVALID])
-def test_what_cannot_be_read_is_refused_with_its_line(text: str, line: int | None, said: str) -> None:
+@pytest.mark.parametrize(("text", "line", "message"), _INVALID, ids=[message for _, _, message in _INVALID])
+def test_an_unreadable_file_is_refused_with_its_line(text: str, line: int | None, message: str) -> None:
     with pytest.raises(UsageError) as refused:
         _read(text)
     assert refused.value.code == "environment-invalid"
     assert refused.value.message.startswith(f"{_FILE}: " if line is None else f"{_FILE}:{line}: ")
-    assert said in refused.value.message
+    assert message in refused.value.message
     assert "secret" not in refused.value.message
     assert refused.value.message.isprintable()
 
 
 @pytest.mark.parametrize(
-    ("entry", "said"),
+    ("entry", "message"),
     [
         ("--pre", "envsolve does not know the option --pre"),
         ("-r", "-r names nothing"),
@@ -187,10 +187,10 @@ def test_what_cannot_be_read_is_refused_with_its_line(text: str, line: int | Non
         ("own==1 --hash=aa", "--hash takes an algorithm and a digest"),
     ],
 )
-def test_a_mistake_in_an_entry_of_pip_is_one_among_those_in_requirements(entry: str, said: str) -> None:
+def test_an_invalid_pip_entry_is_reported_like_in_requirements(entry: str, message: str) -> None:
     file = _read(f"dependencies:\n- pip:\n  - '{entry}'\n  - --pre\n")
     (mistake, other) = file.pip.mistakes
-    assert mistake.message.startswith(f"{_FILE}:3: {said}")
+    assert mistake.message.startswith(f"{_FILE}:3: {message}")
     assert other.message.startswith(f"{_FILE}:4: ")
 
 
@@ -203,32 +203,32 @@ def test_a_mistake_in_an_entry_of_pip_is_one_among_those_in_requirements(entry: 
         ("--editable=git+https://u:p@127.0.0.1/own", "-e git+https://127.0.0.1/own"),
     ],
 )
-def test_a_project_that_is_installed_in_place_is_a_requirement(entry: str, requirement: str) -> None:
+def test_an_editable_project_is_a_requirement(entry: str, requirement: str) -> None:
     assert _read(f"dependencies:\n  - pip:\n    - {entry}\n").pip.requirements == (
         Line(requirement, "the pip section of environment.yml"),
     )
 
 
-def test_a_file_that_is_not_there_is_refused(tmp_path: Path) -> None:
+def test_a_missing_file_is_refused(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="there is no such file"):
         read_environment(tmp_path / "environment.yml", Platform.LINUX_64)
 
 
 @given(st.text() | documents(_SAMPLE))
-def test_reading_raises_nothing_else_and_what_is_read_fits_on_lines(text: str) -> None:
+def test_reading_raises_no_other_errors_and_results_are_single_lines(text: str) -> None:
     try:
         file = _read(text)
     except UsageError as error:
-        said = [error.message]
+        texts = [error.message]
     else:
-        said = [
+        texts = [
             *(it.spec for it in file.requested),
             *file.channels,
             *file.notes,
             *(it for _, it in file.variables),
         ]
-    assert all(map(str.isprintable, said))
-    assert "secret" not in "".join(said)
+    assert all(map(str.isprintable, texts))
+    assert "secret" not in "".join(texts)
 
 
 def test_each_entry_of_a_wheel_keeps_its_hashes() -> None:

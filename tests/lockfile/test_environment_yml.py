@@ -1,4 +1,4 @@
-"""Exact environment files: the bytes, that conda's readers take each spec, and that they are read back."""
+"""Exact environment files: the bytes, that conda's readers accept each spec, and that they are read back."""
 
 from __future__ import annotations
 
@@ -26,18 +26,18 @@ SNAPSHOTS = Path(__file__).parents[1] / "snapshots"
 
 
 def read(lock: Lock) -> Mapping[str, Any]:
-    """The file for the first platform, as YAML has it."""
+    """The file for the first platform, parsed as YAML."""
     document: Mapping[str, Any] = yaml.safe_load(environment_yml.write(lock))
     return document
 
 
 def specs(lock: Lock) -> list[str]:
-    """What it asks of conda."""
+    """What it requires of conda."""
     return [spec for spec in read(lock)["dependencies"] if isinstance(spec, str)]
 
 
 @pytest.mark.parametrize(("number", "platform"), [(0, "linux-64"), (1, "win-64")])
-def test_the_output_is_the_recorded_one(number: int, platform: str, matrix: Matrix) -> None:
+def test_the_output_equals_the_recorded_one(number: int, platform: str, matrix: Matrix) -> None:
     text = environment_yml.write(two_platforms(matrix)[number])
     path = SNAPSHOTS / f"tensorflow.{platform}.exact.yml"
     if os.environ.get("ENVSOLVE_UPDATE_SNAPSHOTS"):
@@ -45,7 +45,7 @@ def test_the_output_is_the_recorded_one(number: int, platform: str, matrix: Matr
     assert text == path.read_text(encoding="utf-8")
 
 
-def test_the_channel_of_a_package_is_named_where_there_are_several() -> None:
+def test_the_channel_of_a_package_is_named_if_there_are_several() -> None:
     mirror = "https://example.org/conda-forge"
     locked = (package("tzdata"), package("openssl", channel=mirror), package("packaging", channel=f"{CHANNEL}/"))
     assert specs(plain(*locked))[0] == "openssl=3.5.7=h35e630c_1"
@@ -62,25 +62,25 @@ def test_rattler_reads_each_spec_as_one_build() -> None:
     mirror = "https://example.org/conda-forge"
     locked = (package("python_abi"), package("openssl", channel=mirror))
     answer = "[[it.name.normalized, str(it.version), it.build] for it in map(MatchSpec, asked)]"
-    told = rattler(answer, [*specs(plain(*locked)), *specs(plain(*locked, channels=("conda-forge", mirror)))])
-    assert told == [["openssl", "==3.5.7", "h35e630c_1"], ["python_abi", "==3.12", "8_cp312"]] * 2
+    read_back = rattler(answer, [*specs(plain(*locked)), *specs(plain(*locked, channels=("conda-forge", mirror)))])
+    assert read_back == [["openssl", "==3.5.7", "h35e630c_1"], ["python_abi", "==3.12", "8_cp312"]] * 2
 
 
 def test_pip_gets_the_location_of_the_wheels() -> None:
     lines = read(plain(package("tzdata"), pip=WHEELS))["dependencies"][-1]["pip"]
     assert lines[0] == f"--extra-index-url {CUDA_INDEX}"
     assert lines[1] == f"numpy==1.26.4 --hash=sha256:{'2' * 64}"
-    told = read(plain(package("tzdata"), pip=WHEELS, default_is_plain=False))["dependencies"][-1]["pip"]
-    assert told[:2] == [f"--index-url {INDEX}", f"--extra-index-url {CUDA_INDEX}"]
+    read_back = read(plain(package("tzdata"), pip=WHEELS, default_is_plain=False))["dependencies"][-1]["pip"]
+    assert read_back[:2] == [f"--index-url {INDEX}", f"--extra-index-url {CUDA_INDEX}"]
 
 
-def test_a_direct_reference_stays_one() -> None:
+def test_a_direct_reference_is_preserved() -> None:
     wheel = WHEELS[1]._replace(index_url=None)
     lines = read(plain(package("tzdata"), pip=(wheel,)))["dependencies"][-1]["pip"]
     assert lines == [f"numpy @ {wheel.files[0].url} --hash=sha256:{'2' * 64}"]
 
 
-def test_the_stack_in_it_is_read(matrix: Matrix) -> None:
+def test_the_stack_is_read_back(matrix: Matrix) -> None:
     linux, windows = two_platforms(matrix)
     name = PurePath("environment.yml")
     text = environment_yml.write(linux._replace(channels=("conda-forge", "nvidia")))
@@ -93,7 +93,7 @@ def test_the_stack_in_it_is_read(matrix: Matrix) -> None:
 
 @settings(max_examples=examples(40))
 @given(conda_locks())
-def test_whatever_stands_in_a_lock_stays_what_it_is(lock: Lock) -> None:
+def test_arbitrary_text_in_a_lock_is_preserved(lock: Lock) -> None:
     document = read(lock)
     assert {*document} == {"name", "channels", "dependencies"} | ({"variables"} if lock.variables else set())
     names = [spec.rpartition("::")[2].partition("=")[0] for spec in specs(lock)]

@@ -24,9 +24,9 @@ _SHA256 = "7b2b69c54ec62a243eb6fba2391b5e443421608c3ae5dbff938ad33ca8db5122"
 
 
 def _package(
-    *told: str, channel: str = _CONDA_FORGE, md5: str | None = None, sha256: str | None = None
+    *fields: str, channel: str = _CONDA_FORGE, md5: str | None = None, sha256: str | None = None
 ) -> CondaPackage:
-    name, version, build, subdir, ending = told
+    name, version, build, subdir, ending = fields
     url = f"{channel}/{subdir}/{name}-{version}-{build}.{ending}"
     return CondaPackage(name, version, build, subdir, url, md5, sha256, channel=channel)
 
@@ -35,7 +35,7 @@ def _pin(name: str, version: str, sha256: str) -> Pin:
     return Pin(name, version, bare_files([f"sha256:{sha256}"]), "")
 
 
-def test_a_file_is_read_with_every_kind_of_digest_and_other_lines_are_reported() -> None:
+def test_every_kind_of_digest_is_read_and_other_lines_are_reported() -> None:
     x264 = _package(
         "x264", "1!164.3095", "h166bdaf_2", "linux-64", "tar.bz2", channel="https://127.0.0.1/own", sha256=_SHA256
     )
@@ -59,7 +59,7 @@ def test_a_file_is_read_with_every_kind_of_digest_and_other_lines_are_reported()
     )
 
 
-def test_the_wheels_in_comments_are_read_with_their_addresses() -> None:
+def test_wheels_in_comments_are_read_with_their_urls() -> None:
     lock = read(_SAMPLE.read_text("utf-8"))
     assert [(it.name, it.version, it.files[0].name, it.index_url) for it in lock.pins] == [
         ("pyparsing", "3.1.2", "pyparsing-3.1.2.tar.gz", None),
@@ -79,9 +79,7 @@ def test_the_wheels_in_comments_are_read_with_their_addresses() -> None:
         (("https://127.0.0.1/own/linux-64/a-1-0.conda", "https://127.0.0.1/own/osx-64/b-1-0.conda"), ""),
     ],
 )
-def test_the_platform_is_what_the_file_says_else_what_its_packages_are_for(
-    lines: tuple[str, ...], platform: str
-) -> None:
+def test_the_platform_is_stated_or_derived_from_the_packages(lines: tuple[str, ...], platform: str) -> None:
     assert read("\n".join(("@EXPLICIT", *lines))).platform == platform
 
 
@@ -92,7 +90,7 @@ def test_the_platform_is_what_the_file_says_else_what_its_packages_are_for(
         ("./own/a-b-1.0-h1_0.tar.bz2", CondaPackage("a-b", "1.0", "h1_0", "", "./own/a-b-1.0-h1_0.tar.bz2")),
     ],
 )
-def test_paths_are_addresses_too(line: str, package: CondaPackage) -> None:
+def test_paths_are_also_read_as_urls(line: str, package: CondaPackage) -> None:
     assert read(f"@EXPLICIT\n{line}\n").conda == (package,)
 
 
@@ -109,16 +107,16 @@ def test_paths_are_addresses_too(line: str, package: CondaPackage) -> None:
         f"https://127.0.0.1/{'own/' * 1000}linux-64/a-1-0.conda",
     ],
 )
-def test_a_line_that_is_not_an_address_is_reported(line: str) -> None:
+def test_a_line_that_is_not_a_url_is_reported(line: str) -> None:
     assert read(f"@EXPLICIT\n{line}\n") == Lock((), open=(Open(NO_ADDRESS, line=2, of_conda=True),))
 
 
-def test_a_file_without_its_mark_is_refused() -> None:
+def test_a_file_without_its_marker_is_refused() -> None:
     with pytest.raises(FileError, match="it has no line @EXPLICIT"):
         read("# @EXPLICIT\nnumpy=1.26\n")
 
 
-def test_a_file_longer_than_any_is_refused(tmp_path: Path) -> None:
+def test_an_oversized_file_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "explicit.txt"
     path.write_text(f"@EXPLICIT\n{'# a comment' * 400_000}\n", encoding="utf-8")
     with pytest.raises(UsageError, match="longer than 4096 KiB") as refused:
@@ -148,13 +146,13 @@ def _name(package: CondaPackage) -> str:
 
 @settings(max_examples=examples(25))
 @given(st.lists(_PACKAGES, max_size=4))
-def test_what_is_written_as_addresses_is_read_back(packages: list[CondaPackage]) -> None:
+def test_written_urls_are_read_back(packages: list[CondaPackage]) -> None:
     lines = [f"{package.url}#{package.md5}" if package.md5 else package.url for package in packages]
     assert read("\n".join(("# a comment", "@EXPLICIT", *lines))).conda == tuple(sorted(packages, key=_name))
 
 
 @given(st.text() | st.text(st.sampled_from("https://127.0.0.1/a-1-0.conda#\n \t\x85\u2028%0aé@\\")))
-def test_any_text_is_read_and_what_is_read_fits_on_lines(text: str) -> None:
+def test_any_text_is_read_and_results_are_single_lines(text: str) -> None:
     lock = read(f"@EXPLICIT\n{text}\n# pip {text}")
     for package in lock.conda:
         assert all(map(str.isprintable, (package.name, package.version, package.build, package.url, package.channel)))

@@ -35,17 +35,17 @@ LINES: list[tuple[Line, dict[str, str]]] = [
 
 
 @pytest.mark.parametrize(("line", "fields"), LINES)
-def test_what_is_written_is_read_back(line: Line, fields: dict[str, str]) -> None:
+def test_written_headers_are_read_back(line: Line, fields: dict[str, str]) -> None:
     written = line.written(**fields)
     assert line.read(f"{written} \r") == fields
     assert line.first_in(["# mine", written]) == fields
 
 
-def test_no_other_line_is_read() -> None:
+def test_other_lines_are_ignored() -> None:
     assert [line.read("# mine") for line, _ in LINES] == [None] * len(LINES)
     assert NEEDS.first_in(["# mine"]) == {}
 
 
-def test_what_is_not_known_is_left_out() -> None:
+def test_unknown_values_are_left_out() -> None:
     assert FOR.written(platform="win-64", machines="") == "# For: win-64"
     assert RESOLVED_FOR.written(python=None, assumed="x") == "# Resolved for: x"

@@ -24,7 +24,7 @@ WHEEL = PackageFile("own-1.0-py3-none-any.whl", "file:///home/me/own-1.0-py3-non
         (plain([PINS[0], PINS[1]._replace(index_url=None, files=(WHEEL,))]), WHEEL.url),
     ],
 )
-def test_a_package_of_this_machine_is_refused(lock: Lock, place: str, format_name: str) -> None:
+def test_a_local_package_is_refused(lock: Lock, place: str, format_name: str) -> None:
     assert "numpy" in written(lock, "requirements")
     with pytest.raises(UsageError, match="local-package-in-image") as refused:
         written(lock, format_name)
@@ -33,5 +33,5 @@ def test_a_package_of_this_machine_is_refused(lock: Lock, place: str, format_nam
 
 
 @pytest.mark.parametrize("format_name", IMAGE_FORMATS)
-def test_a_folder_that_no_package_is_from_is_no_reason(format_name: str) -> None:
+def test_an_unused_folder_does_not_matter(format_name: str) -> None:
     assert "numpy==" in written(plain(PINS, default_index=FOLDER, default_is_plain=False), format_name)

@@ -1,4 +1,4 @@
-"""Locks of envsolve and of its peers, read as values, and written from them."""
+"""Locks of envsolve and of other tools, read as values, and written from them."""
 
 from __future__ import annotations
 
@@ -95,14 +95,14 @@ archive = { url = "https://files.example.org/two-1.0.zip", hashes = { sha256 = "
 
 @settings(max_examples=examples(30))
 @given(lock=usual_conda_locks(SENTENCES))
-def test_a_lock_that_was_read_is_written_as_it_was(lock: Lock) -> None:
+def test_a_lock_that_was_read_is_written_unchanged(lock: Lock) -> None:
     lock = lock if lock.made is not None else plain()
     for module in (requirements_txt, pylock_toml):
         text = module.write(lock)
         assert module.write(module.read(text)) == text
 
 
-def test_a_lock_of_another_tool_goes_on_being_one() -> None:
+def test_a_lock_of_another_tool_stays_one() -> None:
     lock = pylock_toml.read(PEER_PYLOCK)._replace(open=())
     assert (lock.made, lock.stack, lock.requires_python) == (None, None, ">=3.11")
     numpy = lock.pins[0]._replace(files=tuple(it._replace(hashes=(("sha256", DIGEST),)) for it in lock.pins[0].files))
@@ -127,8 +127,8 @@ def test_the_lock_of_pip_compile_is_read() -> None:
 
 def test_the_lock_of_uv_is_read_with_its_indexes() -> None:
     lock = requirements_txt.read(UV)
-    told = [(pin.name, pin.version, pin.marker, pin.index_url) for pin in lock.pins]
-    assert told == [
+    pins = [(pin.name, pin.version, pin.marker, pin.index_url) for pin in lock.pins]
+    assert pins == [
         ("numpy", "2.2.6", "python_full_version < '3.11'", INDEX),
         ("numpy", "2.3.5", "python_full_version >= '3.11'", INDEX),
         ("own", "1.0", "", None),
@@ -137,7 +137,7 @@ def test_the_lock_of_uv_is_read_with_its_indexes() -> None:
     assert [it.reason for it in lock.open] == ["it has the option '-e ./own', which no other format supports"]
 
 
-def test_the_pylock_of_a_peer_is_read() -> None:
+def test_a_pylock_of_another_tool_is_read() -> None:
     lock = pylock_toml.read(PEER_PYLOCK)
     numpy, own, two = lock.pins
     assert [(file.name, file.hashes) for file in numpy.files] == [
@@ -168,7 +168,7 @@ def test_the_pylock_of_a_peer_is_read() -> None:
         ("--index-url https://127.0.0.1/simple", []),
     ],
 )
-def test_exact_pins_and_addresses_leave_nothing_open(line: str, locked: list[tuple[str, str]]) -> None:
+def test_exact_pins_and_urls_are_complete(line: str, locked: list[tuple[str, str]]) -> None:
     lock = requirements_txt.read(f"{line}\n")
     assert [(pin.name, pin.version) for pin in lock.pins] == locked
     assert lock.open == ()
@@ -195,21 +195,21 @@ def test_exact_pins_and_addresses_leave_nothing_open(line: str, locked: list[tup
         ("numpy @ ./numpy", "numpy"),
     ],
 )
-def test_anything_else_is_open(line: str, name: str | None) -> None:
+def test_anything_else_is_incomplete(line: str, name: str | None) -> None:
     lock = requirements_txt.read(f"{line}\n")
     assert lock.pins == ()
     assert [it.name for it in lock.open] == [name]
 
 
 @pytest.mark.parametrize("line", ["==2.3.5", "numpy pandas", "some words", "<html>", "{", "*numpy"])
-def test_a_line_that_is_no_requirement_makes_the_file_none(line: str) -> None:
+def test_an_invalid_requirement_makes_the_file_unreadable(line: str) -> None:
     with pytest.raises(FileError, match="is not a requirement") as caught:
         requirements_txt.read(f"numpy==2.0\n{line}\n")
     assert caught.value.line == 2
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "fields"),
     [
         ("numpy==2.0  # via pandas", {"via": ("pandas",)}),
         ("numpy==2.0\n    # via\n    #   -r in.txt\n    #   pandas\n", {"via": ("-r in.txt", "pandas")}),
@@ -219,11 +219,11 @@ def test_a_line_that_is_no_requirement_makes_the_file_none(line: str) -> None:
         ),
     ],
 )
-def test_what_a_comment_says_is_of_the_pin_above_it(text: str, told: dict[str, object]) -> None:
-    assert requirements_txt.read(text).pins == (Pin("numpy", "2.0", (), "")._replace(**told),)  # type: ignore[arg-type]
+def test_a_comment_belongs_to_the_pin_above_it(text: str, fields: dict[str, object]) -> None:
+    assert requirements_txt.read(text).pins == (Pin("numpy", "2.0", (), "")._replace(**fields),)  # type: ignore[arg-type]
 
 
-def test_an_address_keeps_no_login() -> None:
+def test_urls_lose_their_credentials() -> None:
     lock = requirements_txt.read(f"own @ https://u:p@example.org/own-1.0-py3-none-any.whl --hash={SHA}")
     assert lock.pins[0].files[0].url == "https://example.org/own-1.0-py3-none-any.whl"
 
@@ -235,7 +235,7 @@ def test_options_name_the_indexes_and_a_package_may_be_from_any_of_them() -> Non
     assert lock.pins[0].index_url == ""
 
 
-def test_what_requires_a_package_says_what_that_requires() -> None:
+def test_dependents_of_a_package_are_known_with_their_requirements() -> None:
     text = "pandas==3.0\n    # via -r in.txt\nnumpy==2.0\n    # via\n    #   pandas[x]\n"
     numpy, pandas = requirements_txt.read(text).with_requirers().pins
     assert (pandas.requires, numpy.requires) == (("numpy",), ())
@@ -256,7 +256,7 @@ def pylock(text: str) -> Lock:
         ('archive = { path = "own.whl", hashes = { sha256 = "a" } }', "a file of one machine"),
     ],
 )
-def test_what_is_no_package_of_an_index_or_an_address_is_open(text: str, reason: str) -> None:
+def test_a_package_without_an_index_or_url_is_open(text: str, reason: str) -> None:
     (found,) = pylock(text).open
     assert found.name == "own"
     assert reason in found.reason
@@ -266,12 +266,12 @@ def test_what_is_no_package_of_an_index_or_an_address_is_open(text: str, reason:
     "more",
     ["dependencies = [{ names = 1 }, { name = 2 }]", "[packages.tool]\nenvsolve = [1]", "tool.envsolve.via = [1]"],
 )
-def test_what_others_write_beside_a_package_breaks_nothing(more: str) -> None:
+def test_fields_of_other_tools_are_ignored(more: str) -> None:
     (pin,) = pylock(f"version = '1'\n{WHEELS}{more}").pins
     assert (pin.requires, pin.via) == ((), ())
 
 
-def test_where_there_is_no_lock_there_is_none(tmp_path: Path) -> None:
+def test_without_a_file_there_is_no_lock(tmp_path: Path) -> None:
     assert lock_at(tmp_path / "requirements.txt", Platform.LINUX_64) is None
     (tmp_path / "pylock.toml").write_text("\n")
     assert lock_at(tmp_path / "pylock.toml", Platform.LINUX_64) is None
@@ -311,19 +311,19 @@ def test_unreadable_files_are_reported(name: str, content: bytes, tmp_path: Path
     assert caught.value.hints
 
 
-def test_a_folder_is_no_lock(tmp_path: Path) -> None:
+def test_a_folder_is_not_a_lock(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="held-unreadable"):
         lock_at(tmp_path, Platform.LINUX_64)
 
 
-def test_a_lock_says_what_shaped_it(matrix: Matrix) -> None:
+def test_a_lock_records_what_determined_it(matrix: Matrix) -> None:
     facts = facts_of(rtx_3090(matrix))
     assert facts["compute_capabilities"] == ["8.6"]
     assert (facts["python"], facts["glibc"], facts["platform"]) == ("3.11.7", "2.35", "linux-64")
     assert "own_matrix" not in facts
 
 
-def test_a_users_own_matrix_is_recorded_and_mentioned(matrix: Matrix) -> None:
+def test_a_custom_matrix_is_recorded_and_mentioned(matrix: Matrix) -> None:
     lock = rtx_3090(matrix)
     assert lock.made is not None
     own = lock._replace(made=lock.made._replace(own_matrix=True))
@@ -347,7 +347,7 @@ def test_facts_below_the_header_are_ignored() -> None:
         ),
     )
 )
-def test_whatever_people_write_into_the_table_is_a_lock(facts: dict[str, object]) -> None:
+def test_any_value_in_the_table_is_accepted(facts: dict[str, object]) -> None:
     lock = with_facts(plain(made=None), facts)
     assert (lock.made is None) is not isinstance(facts.get("envsolve_version"), str)
     requirements_txt.write(lock)
@@ -355,7 +355,7 @@ def test_whatever_people_write_into_the_table_is_a_lock(facts: dict[str, object]
 
 @settings(max_examples=examples(100))
 @given(st.text(st.sampled_from("ab=1. \\\n#;[]-'\"@"), max_size=40))
-def test_any_text_is_read_as_pins_or_what_is_open(text: str) -> None:
+def test_any_text_is_read_as_pins_or_open_lines(text: str) -> None:
     for pin in requirements_txt.read_lines(text, text).pins:
         assert pin.name
         assert pin.version or pin.index_url is None

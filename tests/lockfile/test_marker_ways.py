@@ -1,4 +1,4 @@
-"""Markers taken apart and put together again mean the same, without extras."""
+"""Markers that are split and joined again have the same meaning, without extras."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def meaning(ways: Ways) -> list[bool]:
 
 @settings(max_examples=examples(300))
 @given(MARKERS)
-def test_a_marker_means_what_it_meant(marker: str) -> None:
+def test_a_marker_has_the_same_meaning_after_simplification(marker: str) -> None:
     ways = ways_of(marker)
     assert meaning(ways) == holding(marker)
     assert "extra" not in marker_of(ways)
@@ -78,11 +78,11 @@ def test_markers_are_joined(one: str, other: str) -> None:
         ("platform_version == \"a 'b'\"", "platform_version == \"a 'b'\""),
     ],
 )
-def test_what_says_nothing_is_left_out(marker: str, short: str) -> None:
+def test_redundant_terms_are_removed(marker: str, short: str) -> None:
     assert marker_of(ways_of(marker)) == short
 
 
-def test_no_marker_holds_anywhere() -> None:
+def test_no_marker_holds_everywhere() -> None:
     assert ways_of("") == ANYWHERE
     assert marker_of(ANYWHERE) == ""
 
@@ -98,6 +98,6 @@ def test_no_marker_holds_anywhere() -> None:
         "os_name == 'nt' ; -r other",
     ],
 )
-def test_what_is_none_or_too_long_is_one_error(marker: str) -> None:
+def test_an_invalid_or_long_marker_is_one_error(marker: str) -> None:
     with pytest.raises(FileError):
         ways_of(marker)

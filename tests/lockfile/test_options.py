@@ -40,7 +40,7 @@ REQUESTS = {
 
 
 @pytest.mark.parametrize("request_", REQUESTS.values(), ids=REQUESTS)
-def test_a_command_says_the_same_as_the_values(request_: Request) -> None:
+def test_a_command_is_equivalent_to_its_values(request_: Request) -> None:
     assert sorted(options_in(recorded_command(request_))) == sorted(recorded_options(request_))
 
 
@@ -56,6 +56,6 @@ def test_a_command_says_the_same_as_the_values(request_: Request) -> None:
         ("", {}),
     ],
 )
-def test_a_command_of_a_project_and_one_that_is_broken(command: str, options: dict[str, str]) -> None:
+def test_commands_of_a_project_and_broken_commands_are_recognised(command: str, options: dict[str, str]) -> None:
     found: Options = tuple((key, (value,)) for key, value in options.items())
     assert options_in(command) == found

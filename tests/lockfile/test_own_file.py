@@ -1,4 +1,4 @@
-"""envsolve overwrites the files that it wrote, and no other."""
+"""envsolve overwrites only files that it wrote."""
 
 from __future__ import annotations
 
@@ -31,12 +31,12 @@ FOREIGN = {
 
 
 @pytest.mark.parametrize("path", WRITTEN, ids=lambda it: f"{it.parent.name}-{it.name}")
-def test_every_file_that_a_released_version_wrote_is_known(path: Path) -> None:
+def test_every_file_of_a_released_version_is_recognised(path: Path) -> None:
     assert is_own(path.read_text(encoding="utf-8"))
 
 
 @pytest.mark.parametrize("text", FOREIGN.values(), ids=FOREIGN)
-def test_whatever_else_has_content_stays(text: str, tmp_path: Path) -> None:
+def test_other_content_is_not_overwritten(text: str, tmp_path: Path) -> None:
     path = tmp_path / "requirements.txt"
     path.write_text(text, encoding="utf-8")
     with pytest.raises(UsageError, match="envsolve did not write it") as refused:
@@ -55,7 +55,7 @@ def test_a_lock_in_the_middle_of_a_merge_is_ours() -> None:
     )
 
 
-def test_no_file_is_no_reason(tmp_path: Path) -> None:
+def test_a_missing_file_can_be_written(tmp_path: Path) -> None:
     refuse_to_overwrite(tmp_path / "new.txt")
     refuse_to_overwrite(tmp_path)
     refuse_to_overwrite(tmp_path / ("x" * 1000))
@@ -68,7 +68,9 @@ def test_a_pipe_is_not_read(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("content", [b"\xff\x00\xfe", b"# Made by envsolve\n" * 20])
-def test_what_cannot_be_read_as_a_lock_stays(content: bytes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_file_that_is_no_readable_lock_is_not_overwritten(
+    content: bytes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(own_file, "LONGEST", 100)
     (tmp_path / "lock").write_bytes(content)
     with pytest.raises(UsageError, match="was not overwritten: it is"):

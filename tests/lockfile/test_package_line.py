@@ -1,4 +1,4 @@
-"""The line of a package in a lock: what is there is what an editor would find."""
+"""The line of a package in a lock: the one that an editor would find."""
 
 from __future__ import annotations
 
@@ -46,9 +46,9 @@ def test_a_package_is_found_in_every_format(file: str, name: str, begins: str) -
         ("", None),
     ],
 )
-def test_another_package_with_the_name_in_it_does_not_count(text: str, line: int | None) -> None:
+def test_another_package_containing_the_name_does_not_count(text: str, line: int | None) -> None:
     assert package_line(text, "torch") == line
 
 
-def test_names_are_compared_as_indexes_do() -> None:
+def test_names_are_normalised() -> None:
     assert package_line("a==1\nTyping_Extensions==4\n", "typing-extensions") == 2

@@ -1,4 +1,4 @@
-"""pixi.lock in the versions of its format, with rattler as the judge of what a file holds."""
+"""pixi.lock in all versions of its format, compared with rattler."""
 
 from __future__ import annotations
 
@@ -34,14 +34,14 @@ def _read(version: int, environment: str | None = None) -> tuple[Lock, ...]:
 
 
 def test_rattler_reads_the_same_packages_with_the_same_fields() -> None:
-    """Of several machines of one platform the lock is that of the one which is called as the platform."""
+    """Of several machines of one platform the lock is for the one named like the platform."""
     for version, judged in zip(_VERSIONS, judge([_sample(version) for version in _VERSIONS]), strict=True):
         for name, platforms in judged.items():
             found = {lock.platform: _conda(lock) for lock in _read(version, name)}
             assert found == {it: sorted(conda) for it, (conda, _) in platforms.items() if it in tuple(Platform)}
             for lock in _read(version, name):
-                told = sorted(package for package, _ in platforms[lock.platform][1])
-                assert sorted((*map(_name, lock.pins), *_open(lock))) == told
+                names = sorted(package for package, _ in platforms[lock.platform][1])
+                assert sorted((*map(_name, lock.pins), *_open(lock))) == names
 
 
 def _conda(lock: Lock) -> list[list[object]]:
@@ -116,7 +116,7 @@ def test_a_file_of_version_6_is_read() -> None:
 
 
 @pytest.mark.parametrize("version", [4, 5])
-def test_packages_of_an_index_and_at_an_address_are_distinguished(version: int) -> None:
+def test_packages_from_an_index_and_from_a_url_are_distinguished(version: int) -> None:
     (lock,) = _read(version)
     click, rich = lock.pins
     index = None if version == 4 else "https://127.0.0.1/simple"
@@ -126,13 +126,13 @@ def test_packages_of_an_index_and_at_an_address_are_distinguished(version: int) 
     assert _open(lock) == ["own", "minimal"]
 
 
-def test_beside_a_page_of_links_the_index_of_a_wheel_is_not_known() -> None:
+def test_with_a_page_of_links_the_index_of_a_wheel_is_unknown() -> None:
     text = _sample(5).read_text(encoding="utf-8")
     (lock,) = read(text.replace("    packages:", "    find-links: [{path: ./links}]\n    packages:"))
     assert {it.index_url for it in lock.pins} == {None}
 
 
-def test_from_version_7_on_a_platform_has_a_name_and_a_wheel_its_index() -> None:
+def test_since_version_7_a_platform_has_a_name_and_a_wheel_its_index() -> None:
     linux, windows = _read(7)
     assert linux.left_out == ("left out: machine 'workstation'",)
     assert linux.open[0].reason.startswith("'own[38b8d5ef] @ ../own' is built from source")
@@ -144,7 +144,7 @@ def test_from_version_7_on_a_platform_has_a_name_and_a_wheel_its_index() -> None
     assert (windows.platform, windows.conda, windows.pins, windows.open) == ("win-64", (), (), ())
 
 
-def test_an_old_lock_that_states_a_platform_for_what_is_for_any_is_not_believed() -> None:
+def test_the_platform_of_noarch_packages_in_an_old_lock_is_ignored() -> None:
     url = "https://127.0.0.1/own/noarch/a-1-0.conda"
     text = f"""
         version: 4
@@ -160,7 +160,7 @@ _HOLDING = f"version: 6\nenvironments: {{a: {{packages: {{linux-64: [{{conda: '{
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
         ("a", "it is not a mapping"),
         ("environments: {}", "it is version '' of the format of pixi.lock, and envsolve reads 4 to 7"),
@@ -189,13 +189,13 @@ _HOLDING = f"version: 6\nenvironments: {{a: {{packages: {{linux-64: [{{conda: '{
         ("version: 7\nenvironments: {}\nplatforms: [{}]", "the name of a platform is missing"),
     ],
 )
-def test_what_is_no_pixi_lock_is_refused(text: str, said: str) -> None:
+def test_a_file_that_is_no_pixi_lock_is_refused(text: str, message: str) -> None:
     with pytest.raises(FileError) as refused:
         read(text)
-    assert said in refused.value.reason
+    assert message in refused.value.reason
 
 
-def test_a_file_that_cannot_be_read_is_a_mistake_of_who_named_it(tmp_path: Path) -> None:
+def test_an_unreadable_file_is_a_usage_error(tmp_path: Path) -> None:
     path = tmp_path / "pixi.lock"
     path.write_text("version: 6\nenvironments: [a\n", encoding="utf-8")
     with pytest.raises(UsageError, match=r"pixi\.lock:3: it is not valid YAML") as refused:
@@ -205,15 +205,15 @@ def test_a_file_that_cannot_be_read_is_a_mistake_of_who_named_it(tmp_path: Path)
 
 @settings(max_examples=examples(60))
 @given(documents(_sample(4)) | documents(_sample(6)) | documents(_sample(7)) | st.text())
-def test_reading_raises_nothing_else_and_holds_no_credentials(text: str) -> None:
+def test_reading_raises_no_other_errors_and_returns_no_credentials(text: str) -> None:
     try:
         locks = read(text)
     except FileError as error:
-        said = [error.reason]
+        texts = [error.reason]
     else:
-        said = [f"{it.name} {it.version} {it.url} {it.channel}" for lock in locks for it in lock.conda]
+        texts = [f"{it.name} {it.version} {it.url} {it.channel}" for lock in locks for it in lock.conda]
         pins = [pin for lock in locks for pin in lock.pins]
-        said += [f"{it.name} {it.version} {it.files[0].url} {it.index_url}" for it in pins]
-        said += [text for lock in locks for text in (*lock.channels, lock.default_index)]
-    assert all(map(str.isprintable, said))
-    assert "secret" not in "".join(said)
+        texts += [f"{it.name} {it.version} {it.files[0].url} {it.index_url}" for it in pins]
+        texts += [text for lock in locks for text in (*lock.channels, lock.default_index)]
+    assert all(map(str.isprintable, texts))
+    assert "secret" not in "".join(texts)

@@ -1,4 +1,4 @@
-"""pixi.toml: the bytes, that pixi's words mean what conda's do, and what a machine must have.
+"""pixi.toml: the bytes, that pixi's requirements mean what conda's do, and what a machine must have.
 
 pixi's own JSON schema (prefix-dev/pixi, schema/schema.json) judges every case where ENVSOLVE_TEST_PIXI_SCHEMA names it;
 that of pixi 0.77 accepted all.
@@ -87,12 +87,12 @@ def written(answers: Sequence[Answer]) -> str:
 
 
 def read(name: str, matrix: Matrix, **more: Any) -> Mapping[str, Any]:
-    """The manifest of one of CASES as TOML has it."""
+    """The manifest of one of CASES, parsed as TOML."""
     return tomli.loads(written(answers(CASES[name], matrix, **more)))
 
 
 @pytest.mark.parametrize("name", ["tensorflow", "pytorch-wheels-two-platforms"])
-def test_the_output_is_the_recorded_one(name: str, matrix: Matrix) -> None:
+def test_the_output_equals_the_recorded_one(name: str, matrix: Matrix) -> None:
     text = written(answers(CASES[name], matrix))
     path = SNAPSHOTS / f"{name}.pixi.toml"
     if os.environ.get("ENVSOLVE_UPDATE_SNAPSHOTS"):
@@ -100,8 +100,8 @@ def test_the_output_is_the_recorded_one(name: str, matrix: Matrix) -> None:
     assert text == path.read_text(encoding="utf-8")
 
 
-def test_each_dependency_means_what_the_match_spec_means(matrix: Matrix) -> None:
-    requested, told = [], []
+def test_each_dependency_is_equivalent_to_its_match_spec(matrix: Matrix) -> None:
+    requested, read_back = [], []
     for case in CASES.values():
         given = answers(case, matrix)
         manifest = tomli.loads(written(given))
@@ -109,10 +109,10 @@ def test_each_dependency_means_what_the_match_spec_means(matrix: Matrix) -> None
             own = manifest.get("target", {}).get(answer.solution.problem.platform, {}).get("dependencies", {})
             for name, locked in {**manifest.get("dependencies", {}), **own}.items():
                 fields = {"version": locked} if isinstance(locked, str) else locked
-                told.append(f"{name} {fields['version']} {fields.get('build', '')}")
+                read_back.append(f"{name} {fields['version']} {fields.get('build', '')}")
             requested += [spec for spec, _ in conda_specs(answer.solution)]
     read_by_rattler = "[sorted({str(MatchSpec(spec)).replace(' *', '') for spec in specs}) for specs in asked]"
-    both = rattler(read_by_rattler, [requested, told])
+    both = rattler(read_by_rattler, [requested, read_back])
     assert isinstance(both, list)
     assert len(both[0]) > 20
     assert both[0] == both[1]
@@ -122,7 +122,7 @@ def test_a_python_with_its_patch_is_one_range(matrix: Matrix) -> None:
     assert read("cpu", matrix)["dependencies"]["python"] == "3.11.*,<3.12,>=3.11.4"
 
 
-def test_what_all_platforms_have_stands_once_and_the_rest_at_its_platform(matrix: Matrix) -> None:
+def test_common_packages_of_all_platforms_are_written_once(matrix: Matrix) -> None:
     manifest = read("two-platforms", matrix)
     assert list(manifest["dependencies"]) == ["python"]
     builds = {platform: locked["dependencies"]["pytorch"]["build"] for platform, locked in manifest["target"].items()}
@@ -139,10 +139,10 @@ def test_what_all_platforms_have_stands_once_and_the_rest_at_its_platform(matrix
         ("cpu", ["linux-64"]),
     ],
 )
-def test_a_machine_must_have_its_gpu_and_the_cuda_of_the_oldest_driver_that_will_do(
+def test_a_machine_needs_its_gpu_and_the_cuda_of_its_oldest_driver(
     name: str, platforms: list[tuple[str, str, str] | str], matrix: Matrix
 ) -> None:
-    """A toolkit of CUDA 11 or later runs on the first driver of its major: pixi must not ask for more."""
+    """A toolkit of CUDA 11 or later runs on the first driver of its major: pixi must not require a newer one."""
     workspace = read(name, matrix)["workspace"]
     assert workspace["platforms"] == [
         it if isinstance(it, str) else {"platform": it[0], "cuda": {"driver": it[1], "arch": it[2]}} for it in platforms
@@ -158,7 +158,7 @@ def test_before_cuda_11_a_driver_runs_its_own_cuda_and_older(matrix: Matrix) -> 
     assert tomli.loads(text)["workspace"]["platforms"][0]["cuda"]["driver"] == "10.2"
 
 
-def test_a_driver_that_compiles_kernels_supports_the_toolkit_in_full(matrix: Matrix) -> None:
+def test_a_driver_that_compiles_kernels_must_fully_support_the_toolkit(matrix: Matrix) -> None:
     given = answers(CASES["tensorflow"], matrix)
     solution = given[0].solution
     assert solution.toolkit is not None
@@ -174,7 +174,7 @@ def test_a_machine_without_the_gpu_states_both_versions(matrix: Matrix) -> None:
     assert "CONDA_OVERRIDE" not in written(answers(CASES["cpu"], matrix))
 
 
-def test_a_platform_may_be_a_table_with_its_name_alone() -> None:
+def test_a_platform_may_be_a_table_with_only_a_name() -> None:
     platforms = '[{ name = "osx-arm64" }, { name = "gpu", platform = "linux-64", cuda = "12.0" }, "win-64"]'
     text = f'[workspace]\nchannels = []\nplatforms = {platforms}\n[dependencies]\nzlib = "==1.3"\n'
     assert all(pixi_toml.read(text, it) for it in (Platform.OSX_ARM64, Platform.LINUX_64, Platform.WIN_64))
@@ -189,7 +189,7 @@ def test_the_schema_of_pixi_accepts_every_manifest(name: str, matrix: Matrix) ->
 
 
 @pytest.mark.parametrize(
-    ("machine", "build", "told"),
+    ("machine", "build", "expected"),
     [
         ("2.17", None, "2.17"),
         ("2.35", None, None),
@@ -198,8 +198,8 @@ def test_the_schema_of_pixi_accepts_every_manifest(name: str, matrix: Matrix) ->
         ("2.28", "2.28", None),
     ],
 )
-def test_glibc_is_stated_if_pixi_would_assume_another(
-    machine: str | None, build: str | None, told: str | None, matrix: Matrix
+def test_glibc_is_written_if_pixi_would_assume_another(
+    machine: str | None, build: str | None, expected: str | None, matrix: Matrix
 ) -> None:
     answer = answers(CASES["tensorflow"], matrix)[0]
     solution = answer.solution
@@ -209,8 +209,8 @@ def test_glibc_is_stated_if_pixi_would_assume_another(
     choices = tuple(it._replace(release=it.release._replace(glibc=needed)) for it in solution.choices)
     changed = solution._replace(problem=problem._replace(machines=machines), choices=choices)
     text = written([answer._replace(solution=changed)])
-    assert tomli.loads(text)["workspace"]["platforms"][0].get("glibc") == told
-    assert (f'#   libc = "{told}"' in text) is (told is not None)
+    assert tomli.loads(text)["workspace"]["platforms"][0].get("glibc") == expected
+    assert (f'#   libc = "{expected}"' in text) is (expected is not None)
 
 
 def test_a_wheel_of_pytorch_comes_from_its_own_index(matrix: Matrix) -> None:
@@ -222,7 +222,7 @@ def test_a_wheel_of_pytorch_comes_from_its_own_index(matrix: Matrix) -> None:
     }
 
 
-def test_wheels_have_their_extras_their_pages_and_their_addresses(matrix: Matrix) -> None:
+def test_wheels_have_their_extras_indexes_and_urls(matrix: Matrix) -> None:
     jax = read("jax-wheels", matrix)["pypi-dependencies"]
     assert jax["jax"]["extras"] == ["cuda13"]
     assert jax["nvidia-nvjitlink"] == "==13.0.*"
@@ -241,7 +241,7 @@ def test_a_wheel_without_cuda_gets_the_library_path(matrix: Matrix) -> None:
     assert "target" not in read("tensorflow", matrix)
 
 
-def test_the_users_indexes_and_channels_are_named(matrix: Matrix) -> None:
+def test_custom_indexes_and_channels_are_named(matrix: Matrix) -> None:
     more = {"index_url": "http://127.0.0.1:8080/simple", "extra_index_urls": ("http://127.0.0.1:8081/simple",)}
     options = read("jax-wheels", matrix, **more)["pypi-options"]
     assert options == {"index-url": more["index_url"], "extra-index-urls": ["http://127.0.0.1:8081/simple"]}

@@ -1,4 +1,4 @@
-"""uv.lock, poetry.lock and pdm.lock: real ones as their own tools export them, and made-up ones with what is odd."""
+"""uv.lock, poetry.lock and pdm.lock: real ones as their own tools export them, and made-up ones with special cases."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def real(directory: str) -> Lock:
     return lock
 
 
-def told_by_its_tool(directory: Path) -> Lock:
+def exported_by_tool(directory: Path) -> Lock:
     pylock = directory / "pylock.toml"
     if pylock.exists():
         return pylock_toml.read(pylock.read_text("utf-8"))
@@ -69,32 +69,32 @@ def told_by_its_tool(directory: Path) -> Lock:
 
 
 @pytest.mark.parametrize("path", LOCKS, ids=lambda it: it.parent.name)
-def test_what_is_installed_anywhere_is_what_the_tool_installs(path: Path) -> None:
-    lock, told = lock_at(path, Platform.LINUX_64), told_by_its_tool(path.parent)
+def test_a_universal_lock_installs_what_the_tool_installs(path: Path) -> None:
+    lock, exported = lock_at(path, Platform.LINUX_64), exported_by_tool(path.parent)
     assert lock is not None
     assert lock.open == ()
     for environment in environments():
-        assert installed(lock, environment) == installed(told, environment), environment
+        assert installed(lock, environment) == installed(exported, environment), environment
 
 
 @pytest.mark.parametrize("directory", ["uv", "uv-conflicts", "uv-workspace"])
-def test_of_a_uv_lock_files_and_indexes_are_those_that_uv_exports(directory: str) -> None:
-    lock, told = real(directory), told_by_its_tool(LOCKS[0].parents[1] / directory)
-    pins = {(pin.name, pin.version): pin for pin in told.pins}
+def test_files_and_indexes_of_a_uv_lock_equal_those_that_uv_exports(directory: str) -> None:
+    lock, exported = real(directory), exported_by_tool(LOCKS[0].parents[1] / directory)
+    pins = {(pin.name, pin.version): pin for pin in exported.pins}
     for pin in lock.pins:
         by_uv = pins[pin.name, pin.version]
         assert pin.index_url == by_uv.index_url
         assert set(map(essential, pin.files)) == set(map(essential, by_uv.files))
-    assert lock.requires_python == told.requires_python
+    assert lock.requires_python == exported.requires_python
 
 
 def essential(file: PackageFile) -> PackageFile:
-    """What uv does not leave out or round."""
+    """The parts that uv does not leave out or round."""
     return file._replace(name="", upload_time=None)
 
 
 @pytest.mark.parametrize("path", LOCKS, ids=lambda it: it.parent.name)
-def test_each_package_has_digests_and_goes_into_both_formats(path: Path) -> None:
+def test_each_package_has_digests_and_fits_both_formats(path: Path) -> None:
     lock = lock_at(path, Platform.LINUX_64)
     assert lock is not None
     assert all(map(strong_digests, lock.pins))
@@ -105,14 +105,14 @@ def test_each_package_has_digests_and_goes_into_both_formats(path: Path) -> None
     assert list(map(strong_digests, again.pins)) == list(map(strong_digests, lock.pins))
 
 
-def test_extras_and_groups_of_the_project_are_left_out_and_those_of_packages_are_not() -> None:
+def test_extras_and_groups_of_the_project_are_left_out_and_those_of_packages_included() -> None:
     for directory in ("uv", "poetry", "pdm"):
         names = set(real(directory).versions)
         assert names.isdisjoint({"demo", "tabulate", "pytest"})
         assert {"requests", "pysocks"} <= names
 
 
-def test_indexes_are_as_the_lock_says() -> None:
+def test_indexes_are_read_from_the_lock() -> None:
     for directory, index in (
         ("uv", "https://packages.example/simple"),
         ("poetry", "https://packages.example/simple"),
@@ -121,7 +121,7 @@ def test_indexes_are_as_the_lock_says() -> None:
         assert {pin.index_url for pin in real(directory).pins} == {index, None}
 
 
-def test_what_a_package_requires_is_known() -> None:
+def test_requirements_of_packages_are_known() -> None:
     for directory in ("uv", "poetry", "pdm"):
         requires = {pin.name: pin.requires for pin in real(directory).pins}
         assert {"certifi", "charset-normalizer", "idna", "urllib3"} <= set(requires["requests"])
@@ -190,7 +190,7 @@ def with_source(name: str, source: str) -> Lock:
         ("pdm.lock", 'url = "file:///one_pin-1.0-py3-none-any.whl"', ONE_MACHINE),
     ],
 )
-def test_what_is_no_package_of_an_index_is_left_open(name: str, source: str, reason: str) -> None:
+def test_a_package_without_an_index_is_open(name: str, source: str, reason: str) -> None:
     lock = with_source(name, source)
     assert lock.pins == ()
     assert [(it.reason, it.name) for it in lock.open] == [(reason, "one-pin")]
@@ -213,7 +213,7 @@ def test_a_repository_stays_at_its_commit(name: str, source: str) -> None:
     assert pin.files[0].url == f"git+https://git.example/x@{COMMIT}#subdirectory=src/part"
 
 
-def test_a_repository_may_be_given_as_ssh_writes_it() -> None:
+def test_a_repository_may_have_an_ssh_url() -> None:
     source = f'type = "git"\nurl = "git@git.example:team/one.git"\nresolved_reference = "{COMMIT}"'
     (pin,) = with_source("poetry.lock", source).pins
     assert pin.files[0].url == f"git+ssh://git@git.example/team/one.git@{COMMIT}"
@@ -227,7 +227,7 @@ def test_a_repository_may_be_given_as_ssh_writes_it() -> None:
         ("pdm.lock", f'url = "{WHEEL}"'),
     ],
 )
-def test_a_package_by_its_address_stays_at_it(name: str, source: str) -> None:
+def test_a_package_from_a_url_keeps_it(name: str, source: str) -> None:
     (pin,) = with_source(name, source).pins
     assert pin.index_url is None
     assert pin.files == (PackageFile(WHEEL.rpartition("/")[2], WHEEL, (("sha256", DIGEST),)),)
@@ -240,13 +240,13 @@ def test_a_package_by_its_address_stays_at_it(name: str, source: str) -> None:
         ("poetry.lock", 'type = "legacy"\nurl = "https://me:secret@index.example/simple/"'),
     ],
 )
-def test_logins_in_addresses_are_removed(name: str, source: str) -> None:
+def test_credentials_in_urls_are_removed(name: str, source: str) -> None:
     (pin,) = with_source(name, source).pins
     assert pin.index_url == "https://index.example/simple"
 
 
 @pytest.mark.parametrize(
-    ("name", "text", "said"),
+    ("name", "text", "message"),
     [
         ("uv.lock", "[[package", "it is not TOML"),
         ("uv.lock", POETRY, "it is not a uv.lock of version 1"),
@@ -265,10 +265,10 @@ def test_logins_in_addresses_are_removed(name: str, source: str) -> None:
         ("pdm.lock", PDM.replace('"inherit_metadata"', ""), "lock it with PDM 2.20 or newer and -S inherit_metadata"),
     ],
 )
-def test_what_is_no_such_lock_is_one_error(name: str, text: str, said: str) -> None:
+def test_a_file_that_is_no_such_lock_is_one_error(name: str, text: str, message: str) -> None:
     with pytest.raises(FileError) as refused:
         read(name, text.replace("SOURCE\n", "").replace("SOURCE", 'registry = "https://index.example"'))
-    assert said in refused.value.reason
+    assert message in refused.value.reason
 
 
 def test_a_poetry_lock_has_a_marker_for_each_group() -> None:
@@ -303,9 +303,9 @@ def graph(*packages: str, extras: str = "") -> Lock:
         entries = []
         for it in filter(None, (word.strip() for word in needed.split(","))):
             required, _, marker = it.partition(";")
-            told, _, extra = required.strip().partition("/")
+            dependency, _, extra = required.strip().partition("/")
             extras_of = f', extra = ["{extra}"]' if extra else ""
-            entries.append(f'{{ name = "{told}", marker = "{marker.strip()}"{extras_of} }}')
+            entries.append(f'{{ name = "{dependency}", marker = "{marker.strip()}"{extras_of} }}')
         source = 'virtual = "."' if name == "demo" else 'registry = "https://index.example/simple"'
         text += f'[[package]]\nname = "{name}"\nversion = "1"\nsource = {{ {source} }}\n'
         text += f"dependencies = [{', '.join(entries)}]\n"
@@ -318,7 +318,7 @@ def markers(lock: Lock) -> dict[str, str]:
     return {pin.name: pin.marker for pin in lock.pins}
 
 
-def test_a_package_is_where_one_that_requires_it_is() -> None:
+def test_a_package_has_the_markers_of_its_dependents() -> None:
     lock = graph("a: b ; sys_platform == 'linux', c ; os_name == 'nt'", "b: d", "c: d ; python_version < '3.12'", "d:")
     assert markers(lock) == {
         "a": "",
@@ -328,7 +328,7 @@ def test_a_package_is_where_one_that_requires_it_is() -> None:
     }
 
 
-def test_packages_that_require_each_other_end() -> None:
+def test_a_dependency_cycle_ends() -> None:
     lock = graph("a: b ; sys_platform == 'linux'", "b: c, a", "c: b, d ; os_name == 'posix'", "d: c ; os_name != 'x'")
     assert markers(lock) == {
         "a": "",
@@ -338,20 +338,20 @@ def test_packages_that_require_each_other_end() -> None:
     }
 
 
-def test_an_extra_brings_what_it_requires_and_nothing_else_does() -> None:
+def test_an_extra_brings_its_requirements_and_nothing_else_does() -> None:
     extras = '[package.optional-dependencies]\nfast = [{ name = "c" }]\nslow = [{ name = "d" }]\n'
     lock = graph("a: b/fast ; sys_platform == 'linux', b", "b:", "c:", "d:", extras=extras)
     assert markers(lock) == {"a": "", "b": "", "c": "sys_platform == 'linux'"}
 
 
-def test_a_graph_that_was_made_to_take_long_is_refused() -> None:
+def test_a_graph_made_to_be_slow_is_refused() -> None:
     steps = range(40)
     packages = [f"p{it}: p{it + 1} ; os_name == 'a{it}', p{it + 1} ; os_name == 'b{it}'" for it in steps]
     with pytest.raises(FileError, match="more than 64 alternatives"):
         graph("a: p0", *packages, "p40:")
 
 
-def test_a_graph_in_which_everything_requires_everything_is_refused_too() -> None:
+def test_a_graph_in_which_everything_requires_everything_is_refused() -> None:
     places = [" and ".join(f"os_name != '{it}'" for it in three) for three in combinations(range(7), 3)]
     names = [f"p{it}" for it in range(len(places))]
     first = ", ".join(f"{name} ; {place}" for name, place in zip(names, places, strict=True))

@@ -1,4 +1,4 @@
-"""Locks as pylock.toml: the bytes, that the standard's own reader takes them, and that uv does."""
+"""Locks as pylock.toml: the bytes, that the standard's own reader accepts them, and that uv does."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def package(lock: Lock, name: str) -> Package:
 
 
 @pytest.mark.parametrize("name", ["rtx-3090", "plain"])
-def test_the_output_is_the_recorded_one(name: str, matrix: Matrix) -> None:
+def test_the_output_equals_the_recorded_one(name: str, matrix: Matrix) -> None:
     text = pylock_toml(rtx_3090(matrix) if name == "rtx-3090" else plain())
     path = SNAPSHOTS / f"pylock.python-lock-{name}.toml"
     if os.environ.get("ENVSOLVE_UPDATE_SNAPSHOTS"):
@@ -79,7 +79,7 @@ def test_the_order_of_the_pins_does_not_matter() -> None:
     assert pylock_toml(plain(PINS)) == pylock_toml(plain(reversed(PINS)))
 
 
-def test_it_says_for_whom_it_is() -> None:
+def test_it_states_its_platform_and_python() -> None:
     lock = read(plain())
     assert (str(lock.requires_python), lock.created_by, str(lock.lock_version)) == (
         "==3.11.*,>=3.11.7",
@@ -92,7 +92,7 @@ def test_it_says_for_whom_it_is() -> None:
     assert not lock.environments[0].evaluate({**MARKERS, "python_version": "3.12"})
 
 
-def test_a_package_has_its_files_with_what_proves_them() -> None:
+def test_a_package_has_its_files_with_their_hashes() -> None:
     numpy = package(plain(), "numpy")
     assert (str(numpy.version), str(numpy.requires_python), numpy.index) == ("2.3.5", ">=3.11", INDEX)
     assert numpy.wheels is not None
@@ -104,7 +104,7 @@ def test_a_package_has_its_files_with_what_proves_them() -> None:
     assert numpy.sdist.hashes == {"sha256": "3" * 64, "sha512": "4" * 128}
 
 
-def test_a_package_names_what_it_needs_and_what_needs_it() -> None:
+def test_a_package_lists_its_requirements_and_dependents() -> None:
     torch = package(plain(), "torch")
     assert torch.dependencies == [{"name": "filelock"}, {"name": "numpy"}]
     assert torch.tool == {
@@ -115,9 +115,11 @@ def test_a_package_names_what_it_needs_and_what_needs_it() -> None:
     }
 
 
-@pytest.mark.parametrize(("said", "kept"), [(">=3.10,!=3.11.2", "!=3.11.2,>=3.10"), (">=2.7.*", "None"), ("", "None")])
-def test_pythons_that_no_reader_understands_are_left_out(said: str, kept: str) -> None:
-    assert str(package(plain([PINS[2]._replace(requires_python=said)]), "filelock").requires_python) == kept
+@pytest.mark.parametrize(
+    ("stated", "expected"), [(">=3.10,!=3.11.2", "!=3.11.2,>=3.10"), (">=2.7.*", "None"), ("", "None")]
+)
+def test_invalid_pythons_are_left_out(stated: str, expected: str) -> None:
+    assert str(package(plain([PINS[2]._replace(requires_python=stated)]), "filelock").requires_python) == expected
 
 
 def test_a_direct_reference_is_an_archive() -> None:
@@ -127,7 +129,7 @@ def test_a_direct_reference_is_an_archive() -> None:
     assert (own.wheels, own.sdist, own.index, str(own.version)) == (None, None, None, "0.4")
 
 
-def test_a_source_tree_names_its_folder_and_promises_no_version() -> None:
+def test_a_source_tree_has_its_folder_and_no_version() -> None:
     tree = file("main.zip")._replace(url="https://files.example.org/main.zip#egg=a&subdirectory=pkg/a")
     archive = package(plain([PINS[3]._replace(files=(tree,))]), "own-kernels")
     assert archive.archive is not None
@@ -135,14 +137,14 @@ def test_a_source_tree_names_its_folder_and_promises_no_version() -> None:
     assert archive.version is None
 
 
-def test_a_lock_of_nothing_is_a_lock() -> None:
+def test_an_empty_lock_is_a_lock() -> None:
     assert list(read(plain([])).packages) == []
 
 
 @pytest.mark.parametrize(
     "moment", ["", "yesterday", "2025-02-30T00:00:00Z", "2025-02-03T00:00:00", "0001-01-01T00:00:00+09:00"]
 )
-def test_a_moment_that_is_none_is_left_out(moment: str) -> None:
+def test_an_invalid_time_is_left_out(moment: str) -> None:
     pin = PINS[2]._replace(files=(file("filelock-3.20.0-py3-none-any.whl", upload_time=moment),))
     wheels = package(plain([pin]), "filelock").wheels
     assert wheels is not None
@@ -150,7 +152,7 @@ def test_a_moment_that_is_none_is_left_out(moment: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["../filelock-3.20.0-py3-none-any.whl", "a\\b.whl", "a\nb.whl", ""])
-def test_a_file_name_that_is_a_path_is_refused(name: str) -> None:
+def test_a_file_name_with_a_path_is_refused(name: str) -> None:
     with pytest.raises(OutsideError, match="unsound-package"):
         pylock_toml(plain([PINS[2]._replace(files=(file("x")._replace(name=name),))]))
 
@@ -163,9 +165,9 @@ def test_a_file_without_a_strong_hash_is_never_written() -> None:
 
 
 def test_no_credentials_are_written() -> None:
-    told = "https://user:secret@index.example.org/simple"
-    pins = [pin._replace(index_url=pin.index_url and told, because=(f"as {told} says",)) for pin in PINS]
-    lock = plain(pins, command=f"envsolve --index-url {told}", request=(f"a @ {told}",), notes=(told,))
+    url = "https://user:secret@index.example.org/simple"
+    pins = [pin._replace(index_url=pin.index_url and url, because=(f"as {url} says",)) for pin in PINS]
+    lock = plain(pins, command=f"envsolve --index-url {url}", request=(f"a @ {url}",), notes=(url,))
     text = write_python_lock(lock, "pylock")
     assert "secret" not in text
     assert "user" not in text
@@ -173,14 +175,14 @@ def test_no_credentials_are_written() -> None:
 
 @settings(max_examples=examples(60))
 @given(locks())
-def test_whatever_the_texts_hold_no_key_is_added(lock: Lock) -> None:
+def test_any_text_leaves_the_keys_intact(lock: Lock) -> None:
     document = tomli.loads(pylock_toml(lock))
     assert {"lock-version", "created-by", "packages", "tool"} <= set(document) <= set(_KEYS)
     assert set(document["tool"]) == {"envsolve"}
     read_back = Pylock.from_dict(document)
-    told = [(it.name, str(it.version)) for it in read_back.packages if it.archive is None or it.version is not None]
+    found = [(it.name, str(it.version)) for it in read_back.packages if it.archive is None or it.version is not None]
     sdists = [pin for pin in lock.pins if pin.index_url is None and not pin.files[0].is_wheel]
-    assert told == sorted((pin.name, pin.version) for pin in lock.pins if pin not in sdists)
+    assert found == sorted((pin.name, pin.version) for pin in lock.pins if pin not in sdists)
     for locked in document["packages"]:
         assert set(locked) <= set(_PACKAGE_KEYS)
         assert set(locked.get("tool", {})) <= {"envsolve"}
@@ -193,7 +195,7 @@ _PACKAGE_KEYS = (
 )
 
 
-def test_the_reader_of_the_standard_selects_the_best_wheel_for_the_target() -> None:
+def test_the_reference_reader_selects_the_best_wheel_for_the_target() -> None:
     best = file("numpy-2.3.5-cp311-cp311-manylinux_2_27_x86_64.whl", "2")
     other = file("numpy-2.3.5-cp311-cp311-manylinux_2_17_x86_64.whl", "7")
     pin = PINS[1]._replace(files=(best, other))
@@ -213,14 +215,14 @@ def uv() -> str | None:
 
 
 def uv_installs(lock: Path, into: Path) -> subprocess.CompletedProcess[str]:
-    """Uv, without any setting or cache of this machine, putting ``lock`` into a folder."""
+    """Uv, without any setting or cache of this machine, installing ``lock`` into a folder."""
     command = [str(uv()), "pip", "install", "--no-config", "--no-cache", "--preview-features", "pylock"]
     command += ["--python", sys.executable, "--target", str(into), "-r", str(lock)]
     return subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
 
 
 @pytest.mark.skipif(uv() is None, reason="uv is not installed here; the variable UV may name one")
-def test_uv_takes_it_and_its_hashes(served: tuple[Path, str], tmp_path: Path) -> None:
+def test_uv_installs_it_with_its_hashes(served: tuple[Path, str], tmp_path: Path) -> None:
     folder, address = served
     files = [wheel(folder, name, "1.0") for name in ("one-pin", "two")]
     files = [file._replace(url=f"{address}/{file.name}") for file in files]
@@ -255,7 +257,7 @@ def test_another_shape_is_refused(text: str) -> None:
 
 @pytest.mark.parametrize("text", SHAPES.values(), ids=SHAPES)
 @pytest.mark.parametrize("command", ["create", "export"])
-def test_the_commands_say_so(command: str, text: str, tmp_path: Path, envsolve: Envsolve) -> None:
+def test_the_commands_state_the_format(command: str, text: str, tmp_path: Path, envsolve: Envsolve) -> None:
     path = tmp_path / "pylock.toml"
     path.write_text(text, encoding="utf-8")
     words = (
@@ -267,6 +269,6 @@ def test_the_commands_say_so(command: str, text: str, tmp_path: Path, envsolve: 
     assert not (tmp_path / "env").exists()
 
 
-def test_what_other_tools_write_is_read() -> None:
+def test_files_of_other_tools_are_read() -> None:
     text = f'{HEAD}[[packages]]\nname = "own"\nversion = "1.0"\nwheels = [{WHEEL}]\n[tool.other]\nkey = 1\n'
     assert read_lock(text).pins[0].name == "own"

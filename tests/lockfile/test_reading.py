@@ -1,4 +1,4 @@
-"""One reader for every file that envsolve reads back, whatever the file is called."""
+"""One reader for every file that envsolve reads back, whatever its name."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from tests.lockfile.test_pixi_toml import written as manifest_of
 LINUX = Platform.LINUX_64
 
 
-def test_a_python_lock_is_known_by_what_stands_in_it(matrix: Matrix) -> None:
+def test_a_python_lock_is_recognised_by_its_content(matrix: Matrix) -> None:
     lock = rtx_3090(matrix)
     for format_name in PYTHON_FORMATS:
         for name in (EXAMPLES[format_name].file, "gpu.lock", "gpu.txt"):
@@ -38,7 +38,7 @@ def test_a_python_lock_is_known_by_what_stands_in_it(matrix: Matrix) -> None:
             assert found == restricted(lock, format_name), name
 
 
-def test_a_lock_of_conda_is_known_by_what_stands_in_it(matrix: Matrix) -> None:
+def test_a_conda_lock_is_recognised_by_its_content(matrix: Matrix) -> None:
     locks = two_platforms(matrix)
     for lock in locks:
         for name, text, format_name in (
@@ -53,7 +53,7 @@ def test_a_lock_of_conda_is_known_by_what_stands_in_it(matrix: Matrix) -> None:
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_a_stack_is_the_same_from_each_of_its_formats(case: str, matrix: Matrix) -> None:
+def test_a_stack_is_the_same_in_each_format(case: str, matrix: Matrix) -> None:
     given = answers(CASES[case], matrix)
     manifest, document = manifest_of(given), json_answer.write(given)
     for answer in given:
@@ -92,7 +92,7 @@ def of_pixi(environment: Lock, pixi: Lock) -> Lock:
     )
 
 
-def test_a_handwritten_manifest_pins_what_it_names_in_one_version() -> None:
+def test_a_handwritten_manifest_pins_exact_versions() -> None:
     text = """
         [project]
         channels = ["conda-forge", { channel = "nvidia", priority = 1 }]
@@ -143,7 +143,7 @@ def test_a_handwritten_manifest_pins_what_it_names_in_one_version() -> None:
         ("pyproject.toml", b"[project]\n"),
     ],
 )
-def test_a_file_of_no_format_is_refused(name: str, content: bytes, tmp_path: Path) -> None:
+def test_an_unknown_format_is_refused(name: str, content: bytes, tmp_path: Path) -> None:
     path = tmp_path / name
     path.write_bytes(content)
     with pytest.raises(UsageError) as refused:
@@ -159,14 +159,14 @@ def test_a_directory_is_refused(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", [it.file for it in EXAMPLES.values()])
-def test_no_file_and_an_empty_one_hold_nothing(name: str, tmp_path: Path) -> None:
+def test_missing_and_empty_files_have_no_packages(name: str, tmp_path: Path) -> None:
     assert lock_at(tmp_path / name, LINUX) is None
     (tmp_path / name).write_text("\n")
     assert lock_at(tmp_path / name, LINUX) is None
 
 
 @pytest.mark.parametrize("workspace", ["3", "{ platforms = 3, channels = 'a' }", "{ platforms = [3, {}] }"])
-def test_whatever_people_write_into_a_manifest_breaks_nothing(workspace: str) -> None:
+def test_any_content_of_a_manifest_is_handled(workspace: str) -> None:
     rest = "target = 3\ndependencies = []\npypi-dependencies = { a = { extras = 1, version = 2 } }\n"
     found = lock_in(PurePath("pixi.toml"), f"workspace = {workspace}\n{rest}", LINUX)
     assert found is None or found.pins == ()

@@ -1,4 +1,4 @@
-"""Locks as requirements files: the bytes, that pip takes them, and that nothing in them begins a line of its own."""
+"""Locks as requirements files: the bytes, that pip accepts them, and that no text in them starts a line."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def pip(*arguments: str) -> subprocess.CompletedProcess[str]:
 
 
 @pytest.mark.parametrize("name", ["rtx-3090", "plain"])
-def test_the_output_is_the_recorded_one(name: str, matrix: Matrix) -> None:
+def test_the_output_equals_the_recorded_one(name: str, matrix: Matrix) -> None:
     text = requirements_txt(rtx_3090(matrix) if name == "rtx-3090" else plain(default_is_plain=False))
     path = SNAPSHOTS / f"python-lock-{name}.requirements.txt"
     if os.environ.get("ENVSOLVE_UPDATE_SNAPSHOTS"):
@@ -73,7 +73,7 @@ def test_pip_takes_pins_and_direct_references_with_their_hashes(tmp_path: Path) 
     )
 
 
-def test_the_file_alone_shows_pip_where_the_packages_are(served: tuple[Path, str], tmp_path: Path) -> None:
+def test_the_file_tells_pip_where_the_packages_are(served: tuple[Path, str], tmp_path: Path) -> None:
     folder, address = served
     pins = []
     for index, name in (("main", "one"), ("extra", "two")):
@@ -111,7 +111,7 @@ def test_weak_hashes_are_left_out() -> None:
 
 
 @pytest.mark.parametrize(
-    ("field", "said"),
+    ("field", "value"),
     [
         ("name", "numpy\nevil"),
         ("name", "NumPy"),
@@ -122,15 +122,15 @@ def test_weak_hashes_are_left_out() -> None:
         ("version", "1.0 ; evil"),
     ],
 )
-def test_a_name_or_version_that_could_be_another_line_is_refused(field: str, said: str) -> None:
-    pin = PINS[1]._replace(name=said) if field == "name" else PINS[1]._replace(version=said)
+def test_a_name_or_version_that_could_start_a_line_is_refused(field: str, value: str) -> None:
+    pin = PINS[1]._replace(name=value) if field == "name" else PINS[1]._replace(version=value)
     with pytest.raises(OutsideError) as caught:
         requirements_txt(plain([pin]))
     assert caught.value.code == "unsound-package"
     assert "\n" not in caught.value.message
 
 
-def test_an_address_cannot_leave_its_line_and_holds_no_credentials() -> None:
+def test_a_url_stays_on_its_line_and_has_no_credentials() -> None:
     hostile = "https://us 'er:sec@secret@files.example.org/a b\n--pre\\#${HOME}'\"é.whl"
     pin = PINS[3]._replace(files=(PINS[3].files[0]._replace(url=hostile),))
     lock = plain([pin], command="envsolve --index-url https://user:secret@index.example.org/simple")
@@ -140,12 +140,12 @@ def test_an_address_cannot_leave_its_line_and_holds_no_credentials() -> None:
 
 
 @pytest.mark.parametrize("url", ["", "files/a.whl", "-r evil.txt", "https://"])
-def test_what_is_no_address_is_refused(url: str) -> None:
+def test_an_invalid_url_is_refused(url: str) -> None:
     with pytest.raises(OutsideError, match="unsound-package"):
         requirements_txt(plain((), default_is_plain=False, default_index=url))
 
 
-def test_an_annotation_names_the_index_that_is_not_the_default_one() -> None:
+def test_an_annotation_names_an_index_other_than_the_default() -> None:
     text = requirements_txt(plain())
     assert text.count(f"    # from {CUDA_INDEX}\n") == 1
     assert f"# from {INDEX}" not in text
@@ -153,12 +153,12 @@ def test_an_annotation_names_the_index_that_is_not_the_default_one() -> None:
 
 @settings(max_examples=examples(60))
 @given(locks())
-def test_whatever_the_texts_hold_the_pins_are_read_back_and_no_others(lock: Lock) -> None:
+def test_any_text_leaves_exactly_the_pins(lock: Lock) -> None:
     text = requirements_txt(lock)
     found = read(text)
     assert not found.open
-    told = [(pin.name, pin.version, pin.files, pin.index_url) for pin in found.pins]
-    assert told == [(it.name, it.version, it.files, it.index_url) for it in restricted(lock, "requirements").pins]
+    read_back = [(pin.name, pin.version, pin.files, pin.index_url) for pin in found.pins]
+    assert read_back == [(it.name, it.version, it.files, it.index_url) for it in restricted(lock, "requirements").pins]
     words = [line.split()[0] for line in text.splitlines() if line and not line.lstrip().startswith(("#", "--hash="))]
     pins = {pin.name if pin.index_url is None else f"{pin.name}=={pin.version}" for pin in lock.pins}
     allowed = pins | {"--index-url", "--extra-index-url"}

@@ -59,14 +59,14 @@ READ_ALONE = {
 
 
 def there_and_back(lock: Lock, format_name: str) -> Lock:
-    """What is read of a file with ``lock``."""
+    """What is read from a file with ``lock``."""
     platform = Platform(lock.platform or "linux-64")
     (found,) = locks_in(format_name, written(lock, format_name), platform)
     return found
 
 
 def lacking(lock: Lock, format_name: str) -> str | None:
-    """What of a lock with packages a file in this format needs and ``lock`` has not, in words.
+    """The parts that a file with packages in this format needs and ``lock`` lacks, in words.
 
     None where it can be written.
     """
@@ -112,7 +112,7 @@ def _lacking_of_wheels(lock: Lock, format_name: str, holds: Collection[Content])
 
 
 def real_locks(matrix: Matrix) -> Iterator[Lock]:
-    """Locks that envsolve made, and those that are in files of an earlier version."""
+    """Locks that envsolve made, and those in files of an earlier version."""
     yield from (rtx_3090(matrix), plain(PINS), *two_platforms(matrix))
     yield rtx_3090(matrix)._replace(exported_from="conda-lock.yml")
     yield rtx_3090(matrix)._replace(default_is_plain=False, find_links=("https://example.org/links.html",))
@@ -124,7 +124,7 @@ def real_locks(matrix: Matrix) -> Iterator[Lock]:
 
 
 def stacks(matrix: Matrix) -> Iterator[Lock]:
-    """Stacks alone, which packages are to be chosen for."""
+    """Stacks alone, for which packages are still to be chosen."""
     for case in CASES.values():
         for answer in answers(case, matrix):
             yield from (lock_of(answer), lock_of(answer, sets_library_path=True))
@@ -133,7 +133,7 @@ def stacks(matrix: Matrix) -> Iterator[Lock]:
 @pytest.mark.parametrize("format_name", LOCK_FORMATS)
 @settings(max_examples=examples(60))
 @given(lock=LOCKS)
-def test_what_is_written_is_read_back(format_name: str, lock: Lock) -> None:
+def test_written_values_are_read_back(format_name: str, lock: Lock) -> None:
     if is_blank(lock, format_name):
         return
     found = there_and_back(lock, format_name)
@@ -146,12 +146,12 @@ def test_what_is_written_is_read_back(format_name: str, lock: Lock) -> None:
 @pytest.mark.parametrize("second", LOCK_FORMATS)
 @given(lock=LOCKS)
 @settings(max_examples=examples(20))
-def test_by_way_of_another_format_what_both_hold_is_read_back(first: str, second: str, lock: Lock) -> None:
+def test_values_that_both_formats_can_hold_survive_a_conversion(first: str, second: str, lock: Lock) -> None:
     require_law(lock, first, second)
 
 
 @pytest.mark.parametrize("first", LOCK_FORMATS)
-def test_so_is_what_is_in_locks_that_envsolve_made(first: str, matrix: Matrix) -> None:
+def test_locks_written_by_envsolve_survive_too(first: str, matrix: Matrix) -> None:
     for lock in real_locks(matrix):
         if lacking(lock, first) is None:
             for second in LOCK_FORMATS:
@@ -162,7 +162,7 @@ def test_so_is_what_is_in_locks_that_envsolve_made(first: str, matrix: Matrix) -
 
 
 @pytest.mark.parametrize("first", ["environment", "pixi"])
-def test_so_is_what_a_stack_asks_for(first: str, matrix: Matrix) -> None:
+def test_requests_of_a_stack_survive_too(first: str, matrix: Matrix) -> None:
     for lock in stacks(matrix):
         for second in LOCK_FORMATS:
             require_law(lock, first, second)
@@ -174,7 +174,7 @@ def is_blank(lock: Lock, format_name: str) -> bool:
 
 
 def require_law(lock: Lock, first: str, second: str) -> None:
-    """A file in the format ``second`` of what is read of one in ``first`` holds what both declare that they hold.
+    """A file in the format ``second`` of what is read from one in ``first`` has what both declare to hold.
 
     Where ``second`` lacks something in that, it is not written.
     """
@@ -211,16 +211,14 @@ def test_a_wheel_of_an_unnamed_index_is_from_the_default_one_in_requirements() -
         ("pixi", "requirements", None),
     ],
 )
-def test_what_a_format_needs_and_another_does_not_hold_is_declared(
-    first: str, second: str, what: str | None, matrix: Matrix
-) -> None:
+def test_losses_between_formats_are_declared(first: str, second: str, what: str | None, matrix: Matrix) -> None:
     lock = plain(PINS) if first == "requirements" else two_platforms(matrix)[0]
     lock = lock._replace(conda=tuple(it for it in lock.conda if it.name != "python"))
     assert lacking(there_and_back(lock, first), second) == what
 
 
 def content_of(lock: Lock) -> set[Content]:
-    """What of all that some formats hold is in ``lock``."""
+    """What of everything that some formats hold is in ``lock``."""
     files = [file for pin in lock.pins for file in pin.files if pin.index_url is not None]
     made = lock.made
     found = {
@@ -244,7 +242,7 @@ def content_of(lock: Lock) -> set[Content]:
 
 
 @pytest.mark.parametrize("format_name", LOCK_FORMATS)
-def test_a_format_holds_no_more_and_no_less_than_it_declares(format_name: str, matrix: Matrix) -> None:
+def test_a_format_holds_exactly_what_it_declares(format_name: str, matrix: Matrix) -> None:
     linux, windows = two_platforms(matrix)
     pins = [it._replace(marker="python_version > '3'") for it in (*rtx_3090(matrix).pins, *windows.pins)]
     requested = (*linux.requested, *(RequestedSpec(spec, of_stack=True) for spec in ("python=3.12", "numpy=2")))
@@ -264,7 +262,7 @@ def test_a_format_holds_no_more_and_no_less_than_it_declares(format_name: str, m
 
 @pytest.mark.parametrize("pin", SOURCES, ids=lambda pin: pin.name)
 @pytest.mark.parametrize("format_name", LOCK_FORMATS)
-def test_a_repository_or_a_folder_is_read_back_or_refused(format_name: str, pin: Pin, matrix: Matrix) -> None:
+def test_a_repository_or_folder_is_read_back_or_refused(format_name: str, pin: Pin, matrix: Matrix) -> None:
     lock = rtx_3090(matrix)._replace(pins=(pin,))
     if Content.SOURCES in HOLDS[format_name]:
         assert there_and_back(lock, format_name) == restricted(lock, format_name)
@@ -276,7 +274,7 @@ def test_a_repository_or_a_folder_is_read_back_or_refused(format_name: str, pin:
 
 
 @pytest.mark.parametrize("format_name", READ_ALONE)
-def test_so_does_one_that_is_read_alone(format_name: str) -> None:
+def test_the_same_holds_for_files_that_are_only_read(format_name: str) -> None:
     texts = [path.read_text("utf-8") for path in READ_ALONE[format_name]]
     if format_name == "pdm.lock":  # the strategy static_urls has addresses in place of names
         texts += [text.replace('{file = "', '{url = "https://files.example.org/') for text in texts]
@@ -284,7 +282,7 @@ def test_so_does_one_that_is_read_alone(format_name: str) -> None:
     assert set().union(*found) == HOLDS[format_name]
 
 
-def test_the_page_on_exporting_says_what_each_format_holds() -> None:
+def test_the_page_on_exporting_lists_what_each_format_holds() -> None:
     path = Path(__file__).parents[2] / "docs/exporting.md"
     page, first, last = path.read_text(encoding="utf-8"), "| what a file holds |", f"| {list(Content)[-1]} |"
     before, _, rest = page.partition(first)

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from envsolve.app.environment.exact_files import Asking
+from envsolve.app.environment.exact_files import IndexOptions
 from envsolve.app.environment.export_python import export_python
 from envsolve.app.environment.exporting import ExportRequest, export_conda
 from envsolve.app.request.network import Network
@@ -37,7 +37,7 @@ def test_conda_lock_to_explicit_and_back(lock: Lock) -> None:
 
 
 @given(usual_conda_locks(st.text("abc -=", min_size=1, max_size=12).map(str.strip)))
-def test_the_facts_about_its_making_stay_with_a_conda_lock(lock: Lock) -> None:
+def test_the_facts_of_a_conda_lock_are_preserved(lock: Lock) -> None:
     made = Made("VERSION", "envsolve lock") if lock.made is None else lock.made
     text = conda_lock_yml.write((lock._replace(made=made, exported_from=None),))
     there = exported("conda-lock", text, "explicit")
@@ -47,13 +47,13 @@ def test_the_facts_about_its_making_stay_with_a_conda_lock(lock: Lock) -> None:
 
 
 @given(conda_locks())
-def test_an_invalid_lock_is_a_reported_error(lock: Lock) -> None:
+def test_an_invalid_lock_is_reported(lock: Lock) -> None:
     with suppress(FileError, EnvsolveError):
         exported("conda-lock", conda_lock_yml.write((lock,)), "environment")
 
 
 @given(locks())
-def test_a_pylock_becomes_the_requirements_of_the_same_lock(lock: Lock) -> None:
+def test_a_pylock_becomes_requirements_of_the_same_lock(lock: Lock) -> None:
     there = requirements_txt.read(requirements_of(pylock_toml.read(pylock_toml.write(lock))))
     here = requirements_txt.read(requirements_txt.write(lock))
     assert there.exported_from == "lock"
@@ -72,7 +72,7 @@ def exported(kind: str, text: str, format_name: str) -> str:
 
 
 def as_channels_have_it(lock: Lock) -> Lock:
-    """``lock`` with facts as channels give them: texts on one line, and file names as in CEP 26."""
+    """``lock`` with facts as channels state them: texts on one line, and file names as in CEP 26."""
     conda = (
         it._replace(
             url=f"{it.channel}/{it.subdir}/{it.name}-{it.version}-{it.build}.conda",
@@ -85,11 +85,11 @@ def as_channels_have_it(lock: Lock) -> Lock:
 
 
 def packages(text: str) -> set[tuple[str, str, str, str, str | None]]:
-    """What a conda-lock.yml holds."""
+    """The content of a conda-lock.yml."""
     (lock,) = conda_lock_yml.read(text)
     return {(it.name, it.version, it.build, it.url, it.md5) for it in lock.conda}
 
 
 def requirements_of(lock: Lock) -> str:
-    requested = ExportRequest(Path("lock"), "requirements", asking=Asking(network=Network(offline=True)))
+    requested = ExportRequest(Path("lock"), "requirements", indexes=IndexOptions(network=Network(offline=True)))
     return export_python(requested, "pylock", lock, {}).texts[0][1]

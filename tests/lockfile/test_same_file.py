@@ -1,4 +1,4 @@
-"""Two files differ if their facts differ, not if someone else made one or wrote a comment."""
+"""Two files differ if their facts differ, not if someone else made one or added a comment."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def lock_for(format_name: str, matrix: Matrix) -> Lock:
 
 
 def is_same(format_name: str, one: Lock, other: Lock) -> bool:
-    """Whether a file with ``one`` is as it should be where ``other`` is to be written."""
+    """Whether a file with ``one`` is up to date when ``other`` is to be written."""
     before, after = written(one, format_name), written(other, format_name)
     assert before != after
     return same_file(format_name, before, after, [Platform(other.platform)])
@@ -69,7 +69,9 @@ def first(lock: Lock, **changes: object) -> Lock:
         lambda lock: stacked(lock, machines="a GPU of 8.6"),
     ],
 )
-def test_who_made_it_does_not_count(change: Callable[[Lock], Lock], format_name: str, matrix: Matrix) -> None:
+def test_the_version_of_envsolve_does_not_count(
+    change: Callable[[Lock], Lock], format_name: str, matrix: Matrix
+) -> None:
     lock = lock_for(format_name, matrix)
     assert is_same(format_name, lock, change(lock))
 
@@ -90,7 +92,7 @@ def test_who_made_it_does_not_count(change: Callable[[Lock], Lock], format_name:
         lambda lock: lock._replace(pins=lock.pins[1:], conda=lock.conda[1:]),
     ],
 )
-def test_what_it_rests_on_counts(change: Callable[[Lock], Lock], format_name: str, matrix: Matrix) -> None:
+def test_recorded_facts_count(change: Callable[[Lock], Lock], format_name: str, matrix: Matrix) -> None:
     lock = lock_for(format_name, matrix)
     assert not is_same(format_name, lock, change(lock))
 
@@ -105,7 +107,7 @@ def test_packages_count(changes: dict[str, object], format_name: str, matrix: Ma
 
 
 @pytest.mark.parametrize("format_name", PYTHON_FORMATS)
-def test_a_place_that_could_not_be_read_counts_once_it_can(format_name: str, matrix: Matrix) -> None:
+def test_an_unreachable_source_counts_once_it_is_readable(format_name: str, matrix: Matrix) -> None:
     lock = lock_for(format_name, matrix)
     missed = made(lock, evidence=(("places_unread", ("flash-attn Somebody's wheels",)),))
     found = made(lock, evidence=())
@@ -114,7 +116,7 @@ def test_a_place_that_could_not_be_read_counts_once_it_can(format_name: str, mat
 
 
 @pytest.mark.parametrize("format_name", CONDA_FORMATS)
-def test_of_the_virtual_packages_the_cuda_of_the_driver_does_not_count(format_name: str, matrix: Matrix) -> None:
+def test_the_cuda_of_the_driver_among_virtual_packages_does_not_count(format_name: str, matrix: Matrix) -> None:
     lock = lock_for(format_name, matrix)
     others = tuple(it for it in lock.virtual_packages if it.name != "__cuda")
     newer = lock._replace(virtual_packages=(*others, VirtualPackage("__cuda", "13.0")))
@@ -133,7 +135,7 @@ def test_of_the_virtual_packages_the_cuda_of_the_driver_does_not_count(format_na
         (("the command line",), ("envsolve.toml", "pyproject.toml")),
     ],
 )
-def test_requirements_of_a_project_recorded_as_those_of_the_command_line_are_the_same(
+def test_requirements_of_a_project_and_of_a_command_line_are_equal(
     old: tuple[str, ...], new: tuple[str, ...], format_name: str, matrix: Matrix
 ) -> None:
     lock = lock_for(format_name, matrix)
@@ -141,7 +143,7 @@ def test_requirements_of_a_project_recorded_as_those_of_the_command_line_are_the
     assert not is_same(format_name, first(lock, via=old), first(lock, via=(*new, "pandas")))
 
 
-def test_nor_does_it_matter_whom_a_conda_lock_names_as_its_source(matrix: Matrix) -> None:
+def test_the_source_named_by_a_conda_lock_does_not_count(matrix: Matrix) -> None:
     lock = lock_for("conda-lock", matrix)._replace(sources=())
     assert is_same("conda-lock", lock, lock._replace(sources=("pyproject.toml",)))
     assert not is_same("conda-lock", lock, lock._replace(sources=("environment.yml",)))
@@ -192,7 +194,7 @@ def test_neither_a_newer_envsolve_nor_a_comment_changes_a_format(path: Path) -> 
         ("python-lock-rtx-3090.def", "exec python", "exec bash"),
     ],
 )
-def test_what_no_lock_holds_counts(name: str, old: str, new: str) -> None:
+def test_content_outside_of_the_lock_counts(name: str, old: str, new: str) -> None:
     path = next(it for it in SNAPSHOTS if it.name == name)
     text = path.read_text(encoding="utf-8")
     assert old in text
@@ -221,12 +223,12 @@ ANSWER = {
 
 
 def is_answer(**changes: object) -> bool:
-    """Whether an answer in which this differs is as it should be."""
+    """Whether an answer with this difference is up to date."""
     before, after = json.dumps(ANSWER), json.dumps({**ANSWER, **changes})
     return same_file("json", before, after, [Platform.LINUX_64])
 
 
-def test_of_an_answer_in_json_the_facts_count() -> None:
+def test_facts_of_a_json_answer_count() -> None:
     host = ANSWER["host"]
     assert isinstance(host, dict)
     assert is_answer(envsolve_version="0.2.0", matrix_date="2027-01-01")

@@ -19,7 +19,7 @@ _CASES: list[dict[str, Any]] = tomli.loads((Path(__file__).parent / "selectors.t
 
 
 @pytest.mark.parametrize("case", _CASES, ids=lambda case: case["text"])
-def test_a_selector_is_for_its_platforms(case: dict[str, Any]) -> None:
+def test_a_selector_applies_to_its_platforms(case: dict[str, Any]) -> None:
     unknown = case.get("unknown", [] if "holds" in case else list(Platform))
     wanted = {name: None if name in unknown else name in case["holds"] for name in Platform}
     assert {platform: holds(case["text"], platform) for platform in Platform} == wanted
@@ -59,13 +59,13 @@ def test_a_line_for_another_platform_is_blank_and_the_others_keep_their_numbers(
         f"  - numpy  # [win] {' ' * 500}",
     ],
 )
-def test_what_is_no_selector_changes_nothing(line: str) -> None:
+def test_other_comments_are_not_selectors(line: str) -> None:
     selected = select(line, Platform.LINUX_64)
     assert selected.text == line
     assert selected.unread == ()
 
 
-def test_a_selector_that_cannot_be_evaluated_keeps_its_line_and_is_reported() -> None:
+def test_an_invalid_selector_keeps_its_line_and_is_reported() -> None:
     text = "- numpy\n- backports  # [py<38]\n- other  # see [1]\n- gpu  # [cuda]"
     selected = select(text, Platform.LINUX_64)
     assert selected.text == text
@@ -83,12 +83,12 @@ def test_a_selector_that_cannot_be_evaluated_keeps_its_line_and_is_reported() ->
         ("- a  # [win]\n  - b", "\n  - b"),
     ],
 )
-def test_with_a_line_that_opens_a_collection_goes_what_is_inside(text: str, left: str) -> None:
+def test_a_removed_line_takes_its_nested_lines_along(text: str, left: str) -> None:
     assert select(text, Platform.LINUX_64).text == left
 
 
 @given(st.text(st.sampled_from("-: #[]()'\"\\\n\tabwinlux")), st.sampled_from(Platform))
-def test_lines_stay_or_are_blank(text: str, platform: Platform) -> None:
+def test_lines_are_preserved_or_blank(text: str, platform: Platform) -> None:
     before, after = text.split("\n"), select(text, platform).text.split("\n")
     assert len(before) == len(after)
-    assert all(line in ("", kept) for line, kept in zip(after, before, strict=True))
+    assert all(line in ("", original) for line, original in zip(after, before, strict=True))

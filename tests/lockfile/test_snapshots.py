@@ -1,4 +1,4 @@
-"""Whole outputs, byte for byte. After a wanted change: ENVSOLVE_UPDATE_SNAPSHOTS=1 scripts/test tests/lock."""
+"""Whole outputs, byte for byte. After an intended change: ENVSOLVE_UPDATE_SNAPSHOTS=1 scripts/test tests/lockfile."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ HOSTS = Path(__file__).parents[1] / "hosts"
 
 
 class Case(NamedTuple):
-    """A command line and the file that holds its whole output."""
+    """A command line and the file with its complete output."""
 
     file: str
     arguments: tuple[str, ...]
@@ -107,7 +107,7 @@ def _in_the_checkout(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize("case", CASES, ids=[case.file for case in CASES])
-def test_the_output_is_the_recorded_one(case: Case, envsolve: Envsolve) -> None:
+def test_the_output_equals_the_recorded_one(case: Case, envsolve: Envsolve) -> None:
     result = envsolve(*case.arguments)
     text = result.out.replace(__version__, "VERSION")
     path = SNAPSHOTS / case.file
@@ -117,7 +117,7 @@ def test_the_output_is_the_recorded_one(case: Case, envsolve: Envsolve) -> None:
 
 
 @pytest.mark.parametrize("case", [case for case in CASES if case.file.endswith(".yml")], ids=lambda case: case.file)
-def test_an_environment_file_is_yaml_of_the_conda_shape(case: Case, envsolve: Envsolve) -> None:
+def test_an_environment_file_is_valid_yaml_of_conda(case: Case, envsolve: Envsolve) -> None:
     document = yaml.safe_load(envsolve(*case.arguments).out)
     assert list(document) == ["name", "channels", "dependencies"]
     assert all(isinstance(channel, str) for channel in document["channels"])
@@ -137,7 +137,7 @@ def test_two_runs_give_the_same_bytes(case: Case, envsolve: Envsolve) -> None:
 
 @pytest.mark.parametrize("host", sorted(HOSTS.glob("*.json")), ids=lambda path: path.stem)
 @pytest.mark.parametrize("framework", ["tensorflow", "pytorch", "jax"])
-def test_every_recorded_host_gets_an_environment_or_an_honest_no(
+def test_every_recorded_host_gets_an_environment_or_a_clear_refusal(
     host: Path, framework: str, envsolve: Envsolve
 ) -> None:
     result = envsolve("-f", framework, "--host", str(host))

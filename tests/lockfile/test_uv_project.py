@@ -1,4 +1,4 @@
-"""What is written for uv into a pyproject.toml, and that nothing of the user's is touched."""
+"""The settings written for uv into a pyproject.toml; the user's own settings are not touched."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ NO_GPU = target(pin("numpy", "2.0"), pin("torch", "2.8.0+cpu", CPU), extra="cpu"
 
 
 def written(text: str, *targets: LockedTarget, default: DefaultIndex = DEFAULT) -> dict[str, Any]:
-    """The document with the settings, of which the same is written again and nothing else is left."""
+    """The document with the settings; writing them again changes nothing, and removing them leaves nothing."""
     after = with_settings(text, targets, default)
     assert with_settings(after, targets, default) == after
     assert tomli.loads(without_own_lines(after)) == tomli.loads(text)
@@ -56,7 +56,7 @@ def refused(text: str, *targets: LockedTarget) -> str:
     return raised.value.message
 
 
-def test_versions_are_constraints_and_an_index_is_for_its_packages_alone() -> None:
+def test_versions_are_constraints_and_an_index_has_its_packages() -> None:
     uv = written(PROJECT, ON_CUDA)["tool"]["uv"]
     assert uv == {
         "constraint-dependencies": [f"numpy==2.0 ; {LINUX}", f"torch==2.8.0+cu126 ; {LINUX}"],
@@ -65,7 +65,7 @@ def test_versions_are_constraints_and_an_index_is_for_its_packages_alone() -> No
     }
 
 
-def test_what_targets_lock_differently_is_in_an_extra_for_each() -> None:
+def test_packages_that_targets_lock_differently_are_in_an_extra_for_each() -> None:
     found = written(PROJECT, GPU, NO_GPU)
     assert found["project"]["optional-dependencies"] == {
         "gpu": [f"nvidia-cublas==12.6 ; {LINUX}", f"torch==2.8.0+cu126 ; {LINUX}"],
@@ -95,7 +95,7 @@ def test_targets_for_different_machines_have_extras_without_versions() -> None:
     assert uv["sources"] == {"torch": [{"index": "pytorch-cu126", "marker": LINUX}]}
 
 
-def test_what_the_project_does_not_require_is_in_the_extra_of_its_target() -> None:
+def test_packages_that_the_project_does_not_require_are_in_the_extra_of_its_target() -> None:
     jax = target(pin("jax", "0.8"), pin("jax-cuda12-plugin", "0.8"), extra="gpu", requires=("jax[cuda12]",))
     found = written(PROJECT, jax)
     assert found["project"]["optional-dependencies"] == {"gpu": [f"jax[cuda12]==0.8 ; {LINUX}"]}
@@ -103,7 +103,7 @@ def test_what_the_project_does_not_require_is_in_the_extra_of_its_target() -> No
     assert "conflicts" not in found["tool"]["uv"]
 
 
-def test_what_only_another_extra_requires_is_missing() -> None:
+def test_packages_that_only_another_extra_requires_are_missing() -> None:
     text = PROJECT.replace('"torch", ', "") + '[project.optional-dependencies]\ncpu = ["torch"]\n'
     extras = written(text, GPU, NO_GPU)["project"]["optional-dependencies"]
     assert extras["cpu"] == [f"torch==2.8.0+cpu ; {LINUX}", "torch"]
@@ -112,7 +112,7 @@ def test_what_only_another_extra_requires_is_missing() -> None:
     assert "gpu" not in str(written(text, target(pin("torch", "2.8"))))
 
 
-def test_a_wheel_by_its_address_and_overrides_are_for_uv_too() -> None:
+def test_url_wheels_and_overrides_are_written_for_uv_too() -> None:
     by_address = target(pin("kernels", "1.0", None, WHEEL), pin("numpy", "2.0"))._replace(overrides=("numpy<3",))
     text = PROJECT.replace('"torch"', '"torch", "kernels"')
     uv = written(text, by_address)["tool"]["uv"]
@@ -121,12 +121,12 @@ def test_a_wheel_by_its_address_and_overrides_are_for_uv_too() -> None:
     assert uv["constraint-dependencies"] == [f"numpy==2.0 ; {LINUX}"]
 
 
-def test_what_the_project_gives_by_address_itself_is_left_to_it() -> None:
+def test_requirements_by_url_are_left_to_the_project() -> None:
     text = PROJECT.replace('"torch"', f'"torch", "kernels @ {WHEEL}"')
     assert written(text, target(pin("kernels", "1.0", None, WHEEL))) == tomli.loads(text)
 
 
-def test_the_default_index_is_written_where_the_project_names_it() -> None:
+def test_the_default_index_is_written_if_the_project_names_it() -> None:
     uv = written(PROJECT, ON_CUDA, default=DefaultIndex(HOME, is_named=True))["tool"]["uv"]
     assert uv["index"][0] == {"url": HOME, "default": True}
     assert "numpy" not in uv["sources"]
@@ -155,7 +155,7 @@ key = '''
 
 
 @pytest.mark.parametrize("end", ["\n", "\r\n"])
-def test_entries_of_the_user_stay_and_their_index_is_used(end: str) -> None:
+def test_user_entries_stay_and_their_index_is_used(end: str) -> None:
     text = MINE.replace("\n", end)
     after = with_settings(text, (GPU, NO_GPU), DEFAULT)
     assert after.count("\r\n") == (after.count("\n") if end == "\r\n" else 0)
@@ -168,14 +168,14 @@ def test_entries_of_the_user_stay_and_their_index_is_used(end: str) -> None:
     assert found["project"]["optional-dependencies"]["cpu"] == [f"torch==2.8.0+cpu ; {LINUX}", "torch"]
 
 
-def test_a_source_of_the_user_for_the_same_index_is_enough() -> None:
+def test_an_existing_source_for_the_same_index_is_enough() -> None:
     index = f'[[tool.uv.index]]\nname = "mine"\nurl = "{CUDA}"\n[tool.uv.sources]\n'
     text = PROJECT + index + 'torch = [{ index = "mine", marker = "sys_platform == \'linux\'" }]\n'
     assert "torch" not in "".join(it for it in with_settings(text, (ON_CUDA,), DEFAULT).splitlines() if "sources" in it)
     assert written(text, ON_CUDA)["tool"]["uv"]["sources"] == tomli.loads(text)["tool"]["uv"]["sources"]
 
 
-def test_other_locks_take_the_place_of_what_was_written() -> None:
+def test_other_locks_replace_written_settings() -> None:
     before = with_settings(MINE, (GPU, NO_GPU), DEFAULT)
     after = with_settings(before, (target(pin("numpy", "2.1")),), DEFAULT)
     assert tomli.loads(after) == written(MINE, target(pin("numpy", "2.1")))
@@ -234,12 +234,12 @@ def test_conflicting_settings_are_reported(text: str, targets: tuple[LockedTarge
     assert f"cannot write [tool.uv] of pyproject.toml: {says}" in refused(text, *targets)
 
 
-def test_a_constraint_for_another_machine_is_no_hindrance() -> None:
+def test_a_constraint_for_another_machine_does_not_conflict() -> None:
     text = f"{PROJECT}[tool.uv]\nconstraint-dependencies = [\"numpy<2 ; sys_platform == 'win32'\"]\n"
     assert len(written(text, ON_CUDA)["tool"]["uv"]["constraint-dependencies"]) == 3
 
 
-def test_each_written_line_is_marked_and_the_comments_stay() -> None:
+def test_written_lines_are_marked_and_comments_stay() -> None:
     after = with_settings(MINE, (GPU, NO_GPU), DEFAULT)
     new = [it for it in after.splitlines() if it and it not in MINE.splitlines() and not it.endswith(OWN)]
     assert new == ["cpu = [", '"torch"]  # mine', "constraint-dependencies = [", '"six<2"]  # mine']  # two lists, cut

@@ -1,4 +1,4 @@
-"""Texts as YAML: they stay on their line, and stay the texts they are."""
+"""Texts as YAML: they stay on their line, and are read back as the same texts."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ CHECKSUMS = ["1" * 32, "0" * 31 + "e", "0b" + "1" * 30, "1e" + "1" * 30, "0a" + 
 
 
 @pytest.mark.parametrize("text", [*NUMBERS, *WORDS, *DATES, *SIGNS, *CHECKSUMS])
-def test_what_looks_like_something_else_stays_a_text(text: str) -> None:
+def test_ambiguous_text_is_quoted(text: str) -> None:
     assert yaml.safe_load(f"{scalar(text)}: {scalar(text)}") == {text: text}
     assert yaml.safe_load(f"- {scalar(text)}  # why") == [text]
 
@@ -87,7 +87,7 @@ def test_what_looks_like_something_else_stays_a_text(text: str) -> None:
         "51a19bba1b8ebfb60df25cde030b7ebc",
     ],
 )
-def test_what_cannot_be_mistaken_is_plain(text: str) -> None:
+def test_unambiguous_text_is_plain(text: str) -> None:
     assert scalar(text) == text
     assert yaml.safe_load(scalar(text)) == text
 

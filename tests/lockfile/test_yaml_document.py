@@ -1,4 +1,4 @@
-"""YAML and text from anybody: what stays as it is written, and what is refused before it can do harm."""
+"""YAML and text from outside: what stays as it is written, and what is refused before it can do harm."""
 
 from __future__ import annotations
 
@@ -37,21 +37,21 @@ _REFUSED = {
 }
 
 
-def test_scalars_stay_as_they_are_written() -> None:
+def test_scalars_stay_as_written() -> None:
     document = document_of("[1.10, 2024-01-01, yes, null, 0x10, '1', 3_000, !!int 7, 1e3, ~, {a: }]")
     assert document == ["1.10", "2024-01-01", "yes", "null", "0x10", "1", "3_000", "7", "1e3", "~", {"a": ""}]
 
 
-def test_aliases_of_a_reasonable_file_are_written_out() -> None:
+def test_aliases_of_a_normal_file_are_expanded() -> None:
     assert document_of("a: &a [x, y]\nb: *a\n") == {"a": ["x", "y"], "b": ["x", "y"]}
 
 
-def test_nothing_is_no_document() -> None:
+def test_an_empty_text_is_no_document() -> None:
     assert document_of("# a comment\n") is None
 
 
 @pytest.mark.parametrize("name", _REFUSED)
-def test_what_could_do_harm_is_refused(name: str) -> None:
+def test_dangerous_yaml_is_refused(name: str) -> None:
     text, line = _REFUSED[name]
     with pytest.raises(FileError) as refused:
         document_of(text)
@@ -60,7 +60,7 @@ def test_what_could_do_harm_is_refused(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", [name for name in _REFUSED if name != "lone surrogate"])
-def test_the_same_is_refused_where_pyyaml_has_no_parser_in_c(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_it_is_also_refused_without_the_parser_in_c(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     import yaml
 
     monkeypatch.delattr(yaml, "CBaseLoader")
@@ -69,11 +69,11 @@ def test_the_same_is_refused_where_pyyaml_has_no_parser_in_c(name: str, monkeypa
     assert document_of("a: [b, 1.10]") == {"a": ["b", "1.10"]}
 
 
-def test_a_deep_comment_or_a_blank_line_nests_nothing() -> None:
+def test_deep_comments_and_blank_lines_do_not_nest() -> None:
     assert document_of(f"a: b\n{' ' * 300}# far to the right\n{' ' * 300}\nc: d\n") == {"a": "b", "c": "d"}
 
 
-def test_a_key_that_comes_twice_is_refused_where_it_comes_again() -> None:
+def test_a_duplicate_key_is_refused_at_its_second_occurrence() -> None:
     node = compose("a: b\nc: d\na: e\n")
     assert node is not None
     with pytest.raises(FileError, match="'a' appears twice") as refused:
@@ -81,7 +81,7 @@ def test_a_key_that_comes_twice_is_refused_where_it_comes_again() -> None:
     assert refused.value.line == 3
 
 
-def test_the_kind_of_a_node_is_checked_with_its_line() -> None:
+def test_the_type_of_a_node_is_checked_with_its_line() -> None:
     node = compose(
         dedent("""\
         list: [a]
@@ -132,7 +132,7 @@ def _refusal(text: str) -> str:
     return ""
 
 
-def test_a_quotation_is_short_on_one_line_and_without_credentials() -> None:
+def test_a_quotation_is_short_without_line_breaks_and_credentials() -> None:
     assert shown("numpy\n- other") == r"'numpy\n- other'"
     assert shown("https://user:secret@127.0.0.1/t/secret/channel") == "'https://127.0.0.1/channel'"
     assert len(shown("a" * 10_000)) < 100

@@ -1,4 +1,4 @@
-"""YAML documents of a format with anything at all in some of their places, for properties of its reader."""
+"""YAML documents of a format with arbitrary values in some positions, for properties of its reader."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _Place = tuple[str | int, ...]
 
 @st.composite
 def documents(draw: st.DrawFn, sample: Path) -> str:
-    """The document at ``sample`` with a few of its values, at any depth, taken out or replaced by any other."""
+    """The document at ``sample`` with a few of its values, at any depth, removed or replaced by any other."""
     document = {"it": deepcopy(_parsed(sample))}
     for _ in range(draw(st.integers(1, 3))):
         *way, last = draw(st.sampled_from([place for place in _places(document) if place]))

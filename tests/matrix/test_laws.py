@@ -1,4 +1,4 @@
-"""Each law: a tiny matrix obeys it, one change breaks it, and the breach names the place and the mistake."""
+"""Each law: a tiny matrix satisfies it, one change breaks it, and the error names the place and the mistake."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ TODAY = date(2026, 11, 20)
 
 
 class Break(NamedTuple):
-    """One change to the tiny matrix, the law it breaks, and the text of the breach."""
+    """One change to the tiny matrix, the law it breaks, and the text of the error."""
 
     law: str
     file: str
@@ -238,31 +238,31 @@ def broken(matrix: Matrix) -> dict[str, tuple[str, ...]]:
     return {verdict.law: verdict.violations for verdict in judge(matrix, TODAY) if verdict.violations}
 
 
-def test_the_tiny_matrix_keeps_every_law(tmp_path: Path) -> None:
+def test_the_tiny_matrix_satisfies_every_law(tmp_path: Path) -> None:
     matrix = tiny_matrix(tmp_path)
     assert matrix.check() == []
     assert broken(matrix) == {}
 
 
 @pytest.mark.parametrize("case", BREAKS, ids=lambda case: f"{case.law} {case.says[-30:]}")
-def test_a_broken_law_says_where_and_what(case: Break, tmp_path: Path) -> None:
+def test_a_broken_law_names_the_place_and_the_mistake(case: Break, tmp_path: Path) -> None:
     (tmp_path / "other.toml").write_text(OTHER, encoding="utf-8")
     found = broken(tiny_matrix(tmp_path, case.file, case.old, case.new))
     assert any(case.says in violation for violation in found.get(case.law, ())), found
 
 
 @pytest.mark.parametrize("stated", ["9", "9.10", "9.10.2", "9.10.2.21"])
-def test_a_build_may_state_its_cudnn_as_far_as_it_is_known(stated: str, tmp_path: Path) -> None:
+def test_a_build_may_state_its_cudnn_partly(stated: str, tmp_path: Path) -> None:
     assert broken(tiny_matrix(tmp_path, "thing", 'cudnn = "9.10"', f'cudnn = "{stated}"')) == {}
 
 
 @pytest.mark.parametrize("first", ["520.01", "574.99"])
-def test_a_branch_goes_on_under_other_numbers_up_to_the_next_on_windows(first: str, tmp_path: Path) -> None:
-    """As R580 does: 581 and 582."""
+def test_a_windows_branch_continues_under_other_numbers_until_the_next(first: str, tmp_path: Path) -> None:
+    """Like R580: 581 and 582."""
     assert broken(tiny_matrix(tmp_path, "cuda", 'first_windows = "522.06"', f'first_windows = "{first}"')) == {}
 
 
-def test_every_law_has_a_case_that_breaks_it_and_a_sentence() -> None:
+def test_every_law_has_a_case_that_breaks_it() -> None:
     assert {law.__name__.replace("_", "-") for law in LAWS} == {case.law for case in BREAKS}
     for law in LAWS:
         first, _, rest = (law.__doc__ or "").partition("\n")
@@ -270,11 +270,11 @@ def test_every_law_has_a_case_that_breaks_it_and_a_sentence() -> None:
         assert rest == "" or rest.startswith("\n"), law.__name__
 
 
-def test_what_does_not_load_is_not_judged(tmp_path: Path) -> None:
+def test_unloadable_files_are_not_checked(tmp_path: Path) -> None:
     matrix = tiny_matrix(tmp_path, "thing", 'version = "2.0"', 'version = "two"')
     with pytest.raises(MatrixError, match="mistake"):
         judge(matrix, TODAY)
 
 
-def test_the_shipped_matrix_keeps_every_law(matrix: Matrix) -> None:
+def test_the_shipped_matrix_satisfies_every_law(matrix: Matrix) -> None:
     assert [violation for verdict in judge(matrix, latest_date()) for violation in verdict.violations] == []

@@ -23,7 +23,7 @@ def names(matrix: Matrix) -> LibraryNames:
         ("libgomp.so.1", False, None, ()),
     ],
 )
-def test_a_file_name_leads_to_the_packages_that_bring_it(
+def test_a_file_name_gives_its_packages(
     names: LibraryNames, file_name: str, conda: bool, major: str | None, packages: tuple[str, ...]
 ) -> None:
     assert names.packages(file_name, conda=conda, cuda_major=major) == packages

@@ -1,4 +1,4 @@
-"""Loading: every mistake at once with file and key, and nothing lost in silence."""
+"""Loading: all mistakes together with file and key, and nothing dropped silently."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def mistakes(directory: Path, text: str) -> list[str]:
     return []
 
 
-def test_a_sound_file_has_no_mistakes(directory: Path) -> None:
+def test_a_valid_file_has_no_mistakes(directory: Path) -> None:
     assert mistakes(directory, SOUND) == []
 
 
@@ -212,8 +212,8 @@ def test_the_cached_form_follows_its_source(tmp_path: Path, monkeypatch: pytest.
     source = tmp_path / "some.toml"
     source.write_text("a = 1\n", encoding="utf-8")
     assert read(source) == {"a": 1}
-    kept = list((tmp_path / "__pycache__").iterdir())
-    assert len(kept) == 1
+    files = list((tmp_path / "__pycache__").iterdir())
+    assert len(files) == 1
     assert read(source) == {"a": 1}
     source.write_text("a = 2\n", encoding="utf-8")
     os.utime(source, ns=(1, 1))
@@ -221,7 +221,7 @@ def test_the_cached_form_follows_its_source(tmp_path: Path, monkeypatch: pytest.
 
 
 @pytest.mark.parametrize("rubbish", [b"", b"\x00", b"not marshal at all"])
-def test_a_damaged_cached_form_is_no_loss(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, rubbish: bytes) -> None:
+def test_a_damaged_cache_is_rebuilt(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, rubbish: bytes) -> None:
     monkeypatch.setattr("sys.dont_write_bytecode", False)
     source = tmp_path / "some.toml"
     source.write_text("a = 1\n", encoding="utf-8")
@@ -231,9 +231,7 @@ def test_a_damaged_cached_form_is_no_loss(tmp_path: Path, monkeypatch: pytest.Mo
     assert read(source) == {"a": 1}
 
 
-def test_a_directory_given_by_the_user_is_read_only_from_its_toml(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_custom_directory_is_only_read_from_its_toml(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sys.dont_write_bytecode", False)
     shutil.copytree(find_matrix(), tmp_path / "own", ignore=shutil.ignore_patterns("__pycache__"))
     Matrix(tmp_path / "own").framework("tensorflow", Platform.LINUX_64)
@@ -242,7 +240,7 @@ def test_a_directory_given_by_the_user_is_read_only_from_its_toml(
 
 @pytest.mark.parametrize("platform", list(Platform))
 @pytest.mark.parametrize("framework", Matrix(find_matrix()).framework_names)
-def test_what_is_read_quickly_is_what_was_read_strictly(framework: str, platform: Platform, matrix: Matrix) -> None:
+def test_the_fast_reader_gives_the_result_of_the_strict_one(framework: str, platform: Platform, matrix: Matrix) -> None:
     part = part_of(matrix.document(framework), platform)
     strict = [release for release in matrix.framework(framework, None).releases if release.platform is platform]
     assert list(releases_of(framework, part, platform, evidence_of(part))) == strict
@@ -269,22 +267,22 @@ WITHOUT_CUDNN = SOUND.replace('framework = "thing"\n', 'framework = "thing"\nuse
 )
 
 
-def test_every_build_of_a_version_has_its_day(matrix: Matrix) -> None:
+def test_every_build_of_a_version_has_its_date(matrix: Matrix) -> None:
     builds = matrix.framework("pytorch", Platform.LINUX_64).releases
     assert {it.released for it in builds if str(it.version) == "2.3.0"} == {"2024-04-24"}
     assert {it.released for it in builds if str(it.version) == "1.8.2"} == {None}
 
 
-def test_a_framework_that_says_so_runs_without_cudnn(directory: Path) -> None:
+def test_a_framework_may_run_without_cudnn(directory: Path) -> None:
     assert mistakes(directory, WITHOUT_CUDNN) == []
 
 
-def test_where_cudnn_is_not_used_no_row_asks_for_it(directory: Path) -> None:
-    asking = WITHOUT_CUDNN.replace('sass = ["8.0"]', 'cudnn_requires = ">=9"\nsass = ["8.0"]')
-    assert any("uses_cudnn" in found for found in mistakes(directory, asking))
+def test_a_framework_without_cudnn_has_no_rows_that_require_it(directory: Path) -> None:
+    toml = WITHOUT_CUDNN.replace('sass = ["8.0"]', 'cudnn_requires = ">=9"\nsass = ["8.0"]')
+    assert any("uses_cudnn" in found for found in mistakes(directory, toml))
 
 
-def test_silence_is_not_taken_for_a_framework_without_cudnn(directory: Path) -> None:
+def test_an_unstated_cudnn_does_not_mean_a_framework_without_cudnn(directory: Path) -> None:
     silent = WITHOUT_CUDNN.replace("uses_cudnn = false\n", "")
     assert any("release[1].cudnn_requires" in found for found in mistakes(directory, silent))
 
@@ -293,24 +291,24 @@ def test_whether_cudnn_is_used_is_true_or_false(directory: Path) -> None:
     assert any("uses_cudnn" in found for found in mistakes(directory, WITHOUT_CUDNN.replace("false", '"no"')))
 
 
-@pytest.mark.parametrize("told", ["by a variable", "by the folder"])
+@pytest.mark.parametrize("how", ["by a variable", "by the folder"])
 def test_if_the_toml_directory_is_read_only_the_form_is_cached_in_the_users_cache(
-    told: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    how: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("sys.dont_write_bytecode", told == "by a variable")
+    monkeypatch.setattr("sys.dont_write_bytecode", how == "by a variable")
     monkeypatch.setattr("envsolve.boundary.document.cache_directory", lambda: tmp_path / "cache")
     source = tmp_path / "installed" / "some.toml"
     source.parent.mkdir()
     source.write_text("a = 1\n", encoding="utf-8")
-    if told == "by the folder":
+    if how == "by the folder":
         (source.parent / "__pycache__").write_text("a file in the way", encoding="utf-8")
     assert read(source) == {"a": 1}
-    (kept,) = (tmp_path / "cache").rglob("*.marshal")
+    (cached,) = (tmp_path / "cache").rglob("*.marshal")
     made = source.stat().st_mtime_ns
     source.write_bytes(b"?" * source.stat().st_size)
     os.utime(source, ns=(made, made))
     assert read(source) == {"a": 1}
-    kept.write_bytes(b"rubbish")
+    cached.write_bytes(b"rubbish")
     with pytest.raises(MatrixError, match="not TOML"):
         read(source)
 
@@ -350,7 +348,7 @@ def test_content_read_before_a_change_is_not_cached_for_the_changed_file(
     ],
     ids=["digits", "brackets", "syntax"],
 )
-def test_what_is_no_sensible_toml_is_named(content: str, reason: str, tmp_path: Path) -> None:
+def test_malformed_toml_is_reported(content: str, reason: str, tmp_path: Path) -> None:
     source = tmp_path / "some.toml"
     source.write_text(content, encoding="utf-8")
     with pytest.raises(MatrixError) as caught:
@@ -360,7 +358,7 @@ def test_what_is_no_sensible_toml_is_named(content: str, reason: str, tmp_path: 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="Windows has neither FIFOs nor /dev/zero")
 @pytest.mark.parametrize("kind", ["fifo", "/dev/zero"])
-def test_what_is_no_regular_file_is_not_read(kind: str, tmp_path: Path) -> None:
+def test_an_irregular_file_is_not_read(kind: str, tmp_path: Path) -> None:
     source = tmp_path / "some.toml"
     if kind == "fifo":
         os.mkfifo(source)

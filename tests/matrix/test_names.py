@@ -33,7 +33,7 @@ from envsolve.matrix import Matrix
         ("H100 mig", "9.0"),
     ],
 )
-def test_a_product_is_found_as_people_and_drivers_write_it(matrix: Matrix, text: str, capability: str) -> None:
+def test_a_product_is_found_under_informal_and_driver_names(matrix: Matrix, text: str, capability: str) -> None:
     assert [str(found) for found in matrix.gpus.find(text).capabilities] == [capability]
 
 
@@ -61,7 +61,7 @@ def test_the_capability_in_a_hint_is_that_of_the_suggestion(matrix: Matrix, text
 
 
 @pytest.mark.parametrize("text", ["", "NVIDIA", "!!", "Radeon RX 7900", "MIG 1g.5gb"])
-def test_what_is_no_nvidia_gpu_is_unknown(matrix: Matrix, text: str) -> None:
+def test_a_gpu_that_is_not_nvidias_is_unknown(matrix: Matrix, text: str) -> None:
     with pytest.raises(UsageError) as refused:
         matrix.gpus.find(text)
     assert refused.value.code == "unknown-gpu"

@@ -1,4 +1,4 @@
-"""Rows beside those of the files: what counts, what is ignored, and that nothing in them breaks a command."""
+"""Rows in addition to those of the files: what counts, what is ignored, and that nothing in them breaks a command."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def versions(matrix: Matrix) -> list[tuple[str, bool]]:
     return [(str(it.version), it.read_here) for it in matrix.framework("thing", Platform.LINUX_64).releases]
 
 
-def test_a_row_counts_beside_those_of_the_matrix(tiny: Matrix, rows: Callable[..., Overlay]) -> None:
+def test_a_row_is_added_to_those_of_the_matrix(tiny: Matrix, rows: Callable[..., Overlay]) -> None:
     more = tiny.with_overlay(rows(thing=THING))
     assert versions(more) == [("3.0", True), ("2.0", False)]
     assert versions(tiny) == [("2.0", False)]
@@ -85,12 +85,12 @@ def test_a_row_counts_beside_those_of_the_matrix(tiny: Matrix, rows: Callable[..
     assert more.framework("thing", Platform.WIN_64) == tiny.framework("thing", Platform.WIN_64)
 
 
-def test_a_row_of_the_matrix_for_the_same_build_counts_before_it(tiny: Matrix, rows: Callable[..., Overlay]) -> None:
+def test_a_shipped_row_for_the_same_build_wins(tiny: Matrix, rows: Callable[..., Overlay]) -> None:
     more = tiny.with_overlay(rows(thing=THING.replace('"3.0"', '"2.0"')))
     assert versions(more) == [("2.0", False)]
 
 
-def test_facts_of_packages_count_for_releases_that_no_row_is_about(tiny: Matrix, rows: Callable[..., Overlay]) -> None:
+def test_facts_of_packages_apply_to_releases_without_a_row(tiny: Matrix, rows: Callable[..., Overlay]) -> None:
     overlay = rows(extensions__kernels=KERNELS)
     (facts,) = tiny.with_overlay(overlay).build_facts("kernels")
     assert facts.read_here
@@ -113,7 +113,7 @@ def test_facts_of_packages_count_for_releases_that_no_row_is_about(tiny: Matrix,
         ("[[release]]", "[release]", "thing.toml: release: must be an array of tables"),
     ],
 )
-def test_rows_that_cannot_be_used_are_ignored_with_one_note(
+def test_unusable_rows_are_ignored_with_one_note(
     before: str, after: str, why: str, tiny: Matrix, rows: Callable[..., Overlay]
 ) -> None:
     assert before in THING
@@ -125,14 +125,14 @@ def test_rows_that_cannot_be_used_are_ignored_with_one_note(
     assert str(note.fields["because"]).startswith(why)
 
 
-def test_a_row_on_several_releases_is_none_of_an_overlay(tiny: Matrix, rows: Callable[..., Overlay]) -> None:
+def test_a_row_for_several_releases_is_not_allowed_in_an_overlay(tiny: Matrix, rows: Callable[..., Overlay]) -> None:
     more = tiny.with_overlay(rows(extensions__kernels=KERNELS.replace("==1.0", ">=1.0")))
     assert more.build_facts("kernels") == ()
     (note,) = more.notes
     assert str(note.fields["because"]).endswith("build[1].versions: must name one release, as ==1.2.3")
 
 
-def test_what_is_no_file_is_ignored(tiny: Matrix, tmp_path: Path) -> None:
+def test_irregular_files_are_ignored(tiny: Matrix, tmp_path: Path) -> None:
     directory = tmp_path / "overlay"
     (directory / "thing.toml").mkdir(parents=True)
     os.mkfifo(directory / "other.toml")
@@ -141,7 +141,7 @@ def test_what_is_no_file_is_ignored(tiny: Matrix, tmp_path: Path) -> None:
     assert len(more.notes) == 1
 
 
-def test_no_damage_to_its_files_is_more_than_a_note(tiny: Matrix, tmp_path: Path) -> None:
+def test_damaged_files_are_only_a_note(tiny: Matrix, tmp_path: Path) -> None:
     directory = tmp_path / "overlay"
     (directory / "extensions").mkdir(parents=True)
     chance = random.Random(1)  # noqa: S311 - no secret
@@ -157,7 +157,7 @@ def test_no_damage_to_its_files_is_more_than_a_note(tiny: Matrix, tmp_path: Path
         assert len(more.build_facts("kernels")) <= 1
 
 
-def test_where_there_is_no_overlay_nothing_is_opened(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_an_overlay_nothing_is_opened(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ENVSOLVE_DATA_DIR", str(tmp_path / "none"))
     assert Matrix().overlays == ()
     (tmp_path / "none" / "matrix").mkdir(parents=True)

@@ -1,4 +1,4 @@
-"""The matrix that is shipped: sound, evidenced, and true where facts are known from elsewhere."""
+"""The shipped matrix: valid, with evidence, and correct where facts are known independently."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def releases(matrix: Matrix, framework: str) -> tuple[Release, ...]:
     return matrix.framework(framework, None).releases
 
 
-def test_it_holds_no_mistake(matrix: Matrix) -> None:
+def test_it_has_no_mistake(matrix: Matrix) -> None:
     assert matrix.check() == []
 
 
@@ -47,32 +47,32 @@ def test_every_row_has_evidence(matrix: Matrix, framework: str) -> None:
 
 
 @pytest.mark.parametrize("framework", FRAMEWORKS)
-def test_every_gpu_build_names_a_toolkit_that_is_known(matrix: Matrix, framework: str) -> None:
+def test_every_gpu_build_has_a_known_toolkit(matrix: Matrix, framework: str) -> None:
     known = {toolkit.version for toolkit in matrix.cuda.toolkits}
     assert {release.cuda for release in releases(matrix, framework)} - {None} <= known
 
 
 @pytest.mark.parametrize("framework", FRAMEWORKS)
-def test_no_build_holds_code_that_its_compiler_cannot_make(matrix: Matrix, framework: str) -> None:
+def test_no_build_has_code_that_its_compiler_cannot_make(matrix: Matrix, framework: str) -> None:
     compiles_for = {toolkit.version: set(toolkit.compiles_for) for toolkit in matrix.cuda.toolkits}
     for release in releases(matrix, framework):
         if release.cuda is not None:
-            held = {target.capability for target in (*release.code.sass, *release.code.ptx)}
-            assert held <= compiles_for[release.cuda], release.label
+            targets = {target.capability for target in (*release.code.sass, *release.code.ptx)}
+            assert targets <= compiles_for[release.cuda], release.label
 
 
 @pytest.mark.parametrize("framework", FRAMEWORKS)
-def test_no_two_rows_stand_for_the_same_build(matrix: Matrix, framework: str) -> None:
+def test_no_two_rows_are_for_the_same_build(matrix: Matrix, framework: str) -> None:
     """A build string of ``*`` leaves the choice to the toolkit beside it."""
     seen = [
-        (release.version, release.source, release.platform, _told_by(release), release.package, python)
+        (release.version, release.source, release.platform, _build_name(release), release.package, python)
         for release in releases(matrix, framework)
         for python in release.pythons
     ]
     assert len(seen) == len(set(seen))
 
 
-def _told_by(release: Release) -> str:
+def _build_name(release: Release) -> str:
     return release.build if release.build_string == "*" else release.build_string
 
 
@@ -97,7 +97,9 @@ def test_tensorflow_is_dated_by_its_wheels_and_not_by_file_names(matrix: Matrix)
     ("version", "floor", "full"),
     [("13.0", "580.65.06", "580.65.06"), ("12.4", "525.60.13", "550.54.14"), ("11.8", "450.80.02", "520.61.05")],
 )
-def test_driver_floors_and_full_support_are_nvidias(matrix: Matrix, version: str, floor: str, full: str) -> None:
+def test_driver_floors_and_full_support_are_those_of_nvidia(
+    matrix: Matrix, version: str, floor: str, full: str
+) -> None:
     toolkit = next(entry for entry in matrix.cuda.toolkits if entry.version == CudaVersion.parse(version))
     assert str(toolkit.floor(windows=False)) == floor
     assert str(toolkit.full(windows=False)) == full
@@ -107,7 +109,7 @@ def test_driver_floors_and_full_support_are_nvidias(matrix: Matrix, version: str
     ("capability", "first", "last"),
     [("8.6", 455, None), ("8.9", 520, None), ("12.0", 570, None), ("6.1", None, 580), ("3.7", None, 470)],
 )
-def test_a_gpu_lives_from_one_driver_branch_to_another(
+def test_a_gpu_is_supported_from_one_driver_branch_to_another(
     matrix: Matrix, capability: str, first: int | None, last: int | None
 ) -> None:
     life = next(it for it in matrix.cuda.architectures if it.capability == ComputeCapability.parse(capability))
@@ -137,7 +139,7 @@ def test_a_gpu_lives_from_one_driver_branch_to_another(
         ("9.25.1.1", 13, "9.0", Platform.LINUX_AARCH64, True),
     ],
 )
-def test_cudnn_serves_the_gpus_it_holds_code_for(
+def test_cudnn_supports_the_gpus_in_its_code(
     matrix: Matrix, version: str, major: int, gpu: str, platform: Platform, serves: bool
 ) -> None:
     release = next(it for it in matrix.cudnn if str(it.version) == version and it.cuda_major == major)
@@ -164,7 +166,7 @@ def test_cudnn_names_only_toolkits_that_are_known(matrix: Matrix) -> None:
 
 
 def test_no_toolkit_needs_a_newer_driver_than_its_first_release(matrix: Matrix) -> None:
-    """Update releases ask for newer drivers; the row of the minor is what its first general release asks for."""
+    """Update releases need newer drivers; the row of a minor has the driver of its first general release."""
     for toolkit in matrix.cuda.toolkits:
         drivers = [it.linux_full for it in matrix.components.releases if it.cuda == toolkit.version and it.linux_full]
         if toolkit.linux_full is not None and toolkit.version != CudaVersion(11, 0):  # 11.0.1 was a candidate
@@ -182,13 +184,13 @@ def test_no_toolkit_needs_a_newer_driver_than_its_first_release(matrix: Matrix) 
         ("nvidia-cufft>=12.5", "13.5", "13.5"),
     ],
 )
-def test_a_component_leads_to_its_toolkits(matrix: Matrix, requirement: str, oldest: str, newest: str) -> None:
-    asked = Requirement(requirement)
-    found = matrix.components.toolkits_with(asked.name, asked.specifier)
+def test_a_component_implies_its_toolkits(matrix: Matrix, requirement: str, oldest: str, newest: str) -> None:
+    parsed = Requirement(requirement)
+    found = matrix.components.toolkits_with(parsed.name, parsed.specifier)
     assert (str(found[-1]), str(found[0])) == (oldest, newest)
 
 
-def test_no_text_names_a_path_or_an_index_of_the_machine_it_was_made_on(matrix: Matrix) -> None:
+def test_no_text_has_a_path_or_index_of_the_machine_that_wrote_it(matrix: Matrix) -> None:
     for path in matrix.directory.glob("*.toml"):
         assert not re.search(r"/(work|tmp|home|root)/|pythonhosted", path.read_text(encoding="utf-8"))
 
@@ -199,7 +201,7 @@ WHEEL_FILE = re.compile(
 )
 
 
-def test_a_recorded_wheel_of_the_index_is_the_one_its_row_is_about(matrix: Matrix) -> None:
+def test_a_recorded_wheel_matches_its_row(matrix: Matrix) -> None:
     cited = 0
     for release in matrix.framework("pytorch", None).releases:
         for file in (found for item in release.evidence if (found := WHEEL_FILE.match(item.reference))):

@@ -29,12 +29,12 @@ TABLE = TorchSymbols([
         ((), None),
     ],
 )
-def test_the_releases_that_have_all_of_them(names: tuple[str, ...], torch: str | None) -> None:
+def test_releases_with_all_symbols_are_found(names: tuple[str, ...], torch: str | None) -> None:
     found = TABLE.need_of(names)
     assert (None if found is None else str(found)) == torch
 
 
-def test_the_reason_names_a_symbol_for_each_neighbour_without_it() -> None:
+def test_the_reason_names_a_missing_symbol_for_each_neighbour() -> None:
     found = TABLE.need_of(["of-8-and-9", "from-9", "of-all"])
     assert found is not None
     assert "PyTorch 2.8 does not have  (from-9) and PyTorch 2.10 does not have  (of-8-and-9)" in found.because
@@ -54,7 +54,7 @@ def test_the_reason_names_a_symbol_for_each_neighbour_without_it() -> None:
         ("_ZN3c10lsERSoNS_10DeviceTypeE", "c10"),
     ],
 )
-def test_a_mangled_name_is_readable(symbol: str, name: str) -> None:
+def test_a_mangled_name_is_demangled(symbol: str, name: str) -> None:
     assert readable(symbol) == f"{name} ({symbol})"
 
 

@@ -1,4 +1,4 @@
-"""A whole matrix of a few rows that keeps every law, and a way to write it with one thing changed."""
+"""A complete matrix of a few rows that satisfies every law, and a way to write it with one change."""
 
 from __future__ import annotations
 

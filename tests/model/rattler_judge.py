@@ -1,4 +1,4 @@
-"""What rattler makes of match specs, in a process of its own: it takes a tenth of a second and 80 MB to import.
+"""How rattler reads match specs, in its own process: it takes a tenth of a second and 80 MB to import.
 
 Reads lines of JSON, each a spec and a list of versions with builds, and prints for each how rattler writes the spec
 when it is strict and when it is lenient, and which of the packages match it.
@@ -25,11 +25,11 @@ class Verdict(NamedTuple):
 
 
 def judge(questions: Iterable[tuple[str, list[str]]]) -> list[Verdict]:
-    """The verdicts, in order; what rattler refuses it writes as the reason."""
-    asked = "\n".join(json.dumps(question) for question in questions)
+    """The verdicts, in order; for a spec that rattler refuses, the reason."""
+    lines = "\n".join(json.dumps(question) for question in questions)
     command = [sys.executable, "-m", "tests.model.rattler_judge"]
     root = Path(__file__).parent.parent.parent
-    done = subprocess.run(command, input=asked, capture_output=True, text=True, check=True, cwd=root)
+    done = subprocess.run(command, input=lines, capture_output=True, text=True, check=True, cwd=root)
     return [Verdict(*json.loads(line)) for line in done.stdout.splitlines()]
 
 

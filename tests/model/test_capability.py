@@ -26,7 +26,7 @@ def test_anything_else_is_refused(text: str) -> None:
 
 
 @given(CAPABILITIES)
-def test_a_capability_survives_being_printed(capability: ComputeCapability) -> None:
+def test_a_capability_survives_a_round_trip(capability: ComputeCapability) -> None:
     assert ComputeCapability.parse(str(capability)) == capability
 
 
@@ -53,7 +53,7 @@ def test_a_capability_survives_being_printed(capability: ComputeCapability) -> N
         ("6.2", "6.2", True),
     ],
 )
-def test_machine_code_runs_on_its_major_from_its_minor_on(target: str, gpu: str, runs: bool) -> None:
+def test_machine_code_runs_on_its_major_from_its_minor_up(target: str, gpu: str, runs: bool) -> None:
     assert CodeTarget.parse(target).runs_as_machine_code(ComputeCapability.parse(gpu)) is runs
 
 
@@ -80,7 +80,7 @@ def code(sass: str, ptx: str = "") -> DeviceCode:
 
 
 @pytest.mark.parametrize(
-    ("held", "gpu", "expected"),
+    ("device_code", "gpu", "expected"),
     [
         (code("5.0 6.0 7.0"), "6.1", "sm_60"),
         (code("7.5 8.0 8.6 9.0"), "8.9", "sm_86"),
@@ -90,7 +90,7 @@ def code(sass: str, ptx: str = "") -> DeviceCode:
         (code("9.0a"), "9.0", "sm_90a"),
     ],
 )
-def test_the_nearest_machine_code_serves_and_ptx_only_where_there_is_none(
-    held: DeviceCode, gpu: str, expected: str | None
+def test_the_nearest_machine_code_is_used_and_ptx_only_without_it(
+    device_code: DeviceCode, gpu: str, expected: str | None
 ) -> None:
-    assert held.runs_as(ComputeCapability.parse(gpu)) == expected
+    assert device_code.runs_as(ComputeCapability.parse(gpu)) == expected

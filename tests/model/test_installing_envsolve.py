@@ -42,7 +42,7 @@ def test_an_installation_by_name_is_recognised(command: str) -> None:
     "command",
     ["pip install . && envsolve lock", "pip install envsolve@$ENVSOLVE_URL uv", "uvx --from dist/a.whl envsolve lock"],
 )
-def test_an_installation_from_elsewhere_is_none_by_name(command: str) -> None:
+def test_an_installation_from_elsewhere_is_not_by_name(command: str) -> None:
     assert not by_name(f"run: {command}\n")
 
 
@@ -58,7 +58,7 @@ def test_no_file_of_the_repository_installs_it_by_name() -> None:
 @pytest.mark.skipif(os.name == "nt", reason="the words are for a POSIX shell")
 @pytest.mark.parametrize("word", [REQUIREMENT, REQUIREMENT_WITH_CONDA])
 @pytest.mark.parametrize("url", ["https://example.org/me/envsolve/archive/1a2b3c.zip", ""])
-def test_the_requirement_is_at_an_address_or_refused(word: str, url: str) -> None:
+def test_the_requirement_is_a_url_or_refused(word: str, url: str) -> None:
     command = ["/bin/sh", "-c", f"printf %s {word}"]
     done = subprocess.run(command, env={"ENVSOLVE_URL": url}, capture_output=True, text=True, check=True, timeout=60)
     if url:

@@ -1,4 +1,4 @@
-"""Match specs in every spelling that conda reads, with rattler as the judge of how they are written then."""
+"""Match specs in every spelling that conda reads, compared with rattler after rewriting."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ _REFUSED = [case for case in _CASES if "refused" in case]
 
 
 @pytest.mark.parametrize("case", _READ, ids=lambda case: case["text"])
-def test_a_spec_is_written_in_one_way(case: dict[str, Any]) -> None:
+def test_a_spec_is_written_in_canonical_form(case: dict[str, Any]) -> None:
     written = str(parse_match_spec(case["text"]))
     assert written == case["written"]
     assert str(parse_match_spec(written)) == written
 
 
 @pytest.mark.parametrize("case", _REFUSED, ids=lambda case: case["text"])
-def test_what_is_no_spec_is_refused_with_a_reason(case: dict[str, Any]) -> None:
+def test_an_invalid_spec_is_refused_with_a_reason(case: dict[str, Any]) -> None:
     with pytest.raises(ValueError, match=r".") as refused:
         parse_match_spec(case["text"])
     assert case["refused"] in str(refused.value)
@@ -58,7 +58,7 @@ _SPECS = st.builds(
 )
 
 
-def test_whatever_is_read_rattler_reads_too() -> None:
+def test_rattler_reads_every_spec_that_envsolve_reads() -> None:
     written: dict[str, None] = {}
 
     @settings(max_examples=100)
@@ -88,7 +88,7 @@ def test_whatever_is_read_rattler_reads_too() -> None:
         ("numpy ==1|==2", None),
     ],
 )
-def test_a_spec_knows_the_one_version_that_it_admits(text: str, version: str | None) -> None:
+def test_a_spec_knows_its_only_version(text: str, version: str | None) -> None:
     assert parse_match_spec(text).exact_version == version
 
 

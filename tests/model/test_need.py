@@ -1,4 +1,4 @@
-"""Requirements and markers are read as packaging reads them."""
+"""Requirements and markers are parsed like by packaging."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _ENVIRONMENTS = [
 
 
 @given(_MARKERS)
-def test_a_marker_holds_only_with_its_own_extra(marker: str) -> None:
+def test_a_marker_only_holds_with_its_own_extra(marker: str) -> None:
     need = parse_need(f"alpha ; {marker}")
     if not need.for_extra:
         return
@@ -50,7 +50,7 @@ def test_a_marker_holds_only_with_its_own_extra(marker: str) -> None:
         ('sys_platform == "linux"', ""),
     ],
 )
-def test_the_usual_markers_name_the_extra_they_are_for(marker: str, extra: str) -> None:
+def test_usual_markers_name_their_extra(marker: str, extra: str) -> None:
     assert parse_need(f"alpha>=1 ; {marker}").for_extra == extra
 
 
@@ -66,7 +66,7 @@ def test_the_usual_markers_name_the_extra_they_are_for(marker: str, extra: str) 
         "alpha===1.0-weird",
     ],
 )
-def test_a_line_is_read_as_packaging_reads_it(line: str) -> None:
+def test_a_line_is_parsed_like_by_packaging(line: str) -> None:
     ours, theirs = parse_need(line), Requirement(line)
     assert ours.name == theirs.name.lower().replace("_", "-").replace(".", "-")
     assert set(ours.extras) == {extra.lower().replace("_", "-") for extra in theirs.extras}
@@ -75,7 +75,7 @@ def test_a_line_is_read_as_packaging_reads_it(line: str) -> None:
 
 
 @pytest.mark.parametrize("line", ["", "alpha beta", ">=1", "alpha[", "alpha>=1 >=2", f"alpha>={'9' * 5000}", "alpha;x"])
-def test_what_is_no_requirement_is_refused(line: str) -> None:
+def test_an_invalid_requirement_is_refused(line: str) -> None:
     with pytest.raises(ValueError, match="is not a requirement") as caught:
         parse_need(line)
     assert len(str(caught.value)) < 400

@@ -18,14 +18,14 @@ from envsolve.resolve.parts import minor_lies_in
         ("==12.6", "12.6", "12.5"),
     ],
 )
-def test_a_bare_version_means_what_it_begins(text: str, admits: str, refuses: str) -> None:
+def test_a_bare_version_is_a_prefix(text: str, admits: str, refuses: str) -> None:
     versions = parse_versions(text)
     assert versions.contains(admits)
     assert not versions.contains(refuses)
 
 
 @pytest.mark.parametrize("text", ["", "twelve", ">", "12.*.1", ">=3.10 <3.13"])
-def test_a_range_that_cannot_be_read_is_refused(text: str) -> None:
+def test_an_unreadable_range_is_refused(text: str) -> None:
     with pytest.raises(ValueError, match="version or a range"):
         parse_versions(text)
 

@@ -28,13 +28,13 @@ from envsolve.model.requirement_line import (
         ("a\u2028b\r\nc", [(1, "a", ""), (2, "b", ""), (3, "c", "")]),
     ],
 )  # fmt: skip
-def test_a_text_is_taken_apart_as_pip_does(text: str, expected: list[tuple[int, str, str]]) -> None:
+def test_a_text_is_parsed_like_by_pip(text: str, expected: list[tuple[int, str, str]]) -> None:
     assert [(it.number, it.content, it.comment) for it in logical_lines(text)] == expected
 
 
 @settings(deadline=None)  # the first example imports pip
 @given(st.text(alphabet="ab#\\ \n\t=-", max_size=40))
-def test_the_lines_are_those_of_pips_own_reader(text: str) -> None:
+def test_lines_are_those_of_pips_own_reader(text: str) -> None:
     pip = pytest.importorskip("pip._internal.req.req_file")
     assert [*contents_of(text)] == [line.strip() for _, line in pip.preprocess(text) if line.strip()]
 
@@ -47,6 +47,6 @@ def test_hashes_are_separate_from_requirements() -> None:
 
 
 @pytest.mark.parametrize("text", ["", "sha256", "sha256:", "md5:00", ":00"])
-def test_a_hash_that_pip_does_not_take_is_refused(text: str) -> None:
+def test_a_hash_that_pip_refuses_is_refused(text: str) -> None:
     with pytest.raises(ValueError, match="--hash takes an algorithm"):
         parse_hash(text)

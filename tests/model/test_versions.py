@@ -33,18 +33,18 @@ def test_drivers_compare_part_by_part_as_numbers(have: str, floor: str, meets: b
     assert driver(have).meets(driver(floor)) is meets
 
 
-def test_space_around_a_driver_version_is_nothing() -> None:
+def test_spaces_around_a_driver_version_are_ignored() -> None:
     assert driver(" 580.65.06 ").text == "580.65.06"
 
 
 @pytest.mark.parametrize("text", ["", "abc", "5", "58", "580.", "580.65.06.1", "580,65", "12.4", "v580.65"])
-def test_only_driver_versions_are_drivers(text: str) -> None:
+def test_other_numbers_are_not_driver_versions(text: str) -> None:
     with pytest.raises(ValueError, match="driver version"):
         driver(text)
 
 
 @given(PARTS, PARTS)
-def test_of_two_full_versions_one_meets_the_other(first: tuple[int, ...], second: tuple[int, ...]) -> None:
+def test_two_full_versions_are_always_comparable(first: tuple[int, ...], second: tuple[int, ...]) -> None:
     one, other = (DriverVersion(parts, ".".join(map(str, parts))) for parts in (first, second))
     assert one.meets(other) or other.meets(one)
     assert (one.meets(other) and other.meets(one)) is (first == second)
@@ -79,5 +79,5 @@ def test_a_file_name_or_a_bare_major_is_no_cuda_version(text: str) -> None:
         ("", None),
     ],
 )
-def test_a_minor_version_is_of_what_is_a_version(text: str, minor: str | None) -> None:
+def test_the_minor_version_of_a_text(text: str, minor: str | None) -> None:
     assert minor_of(text) == minor

@@ -1,4 +1,4 @@
-"""Jobs for continuous integration: that they are YAML of the right shape, and say the commands to the letter."""
+"""Jobs for continuous integration: valid YAML of the right shape, with the commands quoted literally."""
 
 from __future__ import annotations
 
@@ -61,30 +61,30 @@ def test_the_job_checks_the_locks_and_installs_each_by_its_digests(system: Syste
     ]
 
 
-def test_conda_packages_take_the_extra() -> None:
+def test_conda_packages_need_the_extra() -> None:
     for lock in ("conda-lock.yml", "gpu.conda-lock.yaml", "conda-linux-64.lock", "pixi.lock"):
         assert 'python -m pip install "envsolve[conda]@$ENVSOLVE_URL" uv' in ci_commands(["pylock.toml", lock])
     assert "conda" not in "".join(ci_commands(["pylock.toml"]))
 
 
-def test_a_file_with_spaces_stays_one_word() -> None:
+def test_a_file_name_with_spaces_is_quoted() -> None:
     *_, last = ci_commands(["my locks/py'lock.toml"])
     assert shlex.split(last)[-1] == "my locks/py'lock.toml"
 
 
-def test_without_a_lock_to_install_it_checks_alone() -> None:
+def test_without_a_lock_to_install_it_only_checks() -> None:
     assert ci_commands([]) == ("python -m pip install envsolve@$ENVSOLVE_URL uv", "envsolve lock --check")
 
 
 @pytest.mark.parametrize("system", SYSTEMS)
 @pytest.mark.parametrize("command", HOSTILE)
-def test_a_command_is_run_to_the_letter(system: System, command: str) -> None:
+def test_a_command_is_quoted_literally(system: System, command: str) -> None:
     assert commands_in(system, ci_snippet(system, [command, "echo"])) == [command, "echo"]
 
 
 @settings(max_examples=examples(100))
 @given(st.sampled_from(SYSTEMS), st.lists(st.text(st.characters(exclude_categories=["Cs"])), min_size=1, max_size=3))
-def test_whatever_stands_in_a_command(system: System, commands: list[str]) -> None:
+def test_arbitrary_commands_are_quoted(system: System, commands: list[str]) -> None:
     assert commands_in(system, ci_snippet(system, commands)) == commands
 
 
@@ -99,7 +99,7 @@ def test_actions_are_named_by_their_major_version_and_get_no_rights() -> None:
 
 
 @pytest.mark.parametrize("system", SYSTEMS)
-def test_the_file_ends_as_text_does_and_names_no_host(system: System) -> None:
+def test_the_file_ends_with_a_newline_and_names_no_host(system: System) -> None:
     text = ci_snippet(system, ci_commands(["pylock.toml"]))
     assert text.endswith("--lock pylock.toml\n")
     assert "://" not in text

@@ -42,7 +42,7 @@ def own(text: str) -> dict[str, object]:
     return tomli.loads(text)["tool"]["envsolve"]  # type: ignore[no-any-return]
 
 
-def test_a_requirement_goes_to_the_end_and_every_other_line_stays() -> None:
+def test_a_requirement_is_appended_and_other_lines_stay() -> None:
     text = with_requirements(PYPROJECT, TEXT, ["polars>=1"])
     assert own(text)["requirements"] == [*own(TEXT)["requirements"], "polars>=1"]  # type: ignore[misc]
     lines = text.splitlines()
@@ -53,18 +53,18 @@ def test_a_requirement_goes_to_the_end_and_every_other_line_stays() -> None:
     ("requirement", "frameworks"),
     [("jax", ["pytorch>=2.5", "jax"]), ("torch==2.9.*", ["torch==2.9.*"]), ("tf>=2.20", ["pytorch>=2.5", "tf>=2.20"])],
 )
-def test_a_framework_goes_to_the_frameworks_by_any_of_its_names(requirement: str, frameworks: list[str]) -> None:
+def test_a_framework_is_added_to_the_frameworks_under_any_name(requirement: str, frameworks: list[str]) -> None:
     assert own(with_requirements(PYPROJECT, TEXT, [requirement]))["frameworks"] == frameworks
 
 
-def test_a_name_that_is_there_gets_the_new_versions_wherever_it_stands() -> None:
+def test_an_existing_name_gets_the_new_versions_wherever_it_is() -> None:
     text = with_requirements(PYPROJECT, TEXT, ["pandas<3"])
     assert own(text)["requirements"][0] == "pandas<3"  # type: ignore[index]
     assert own(text)["targets"]["laptop"]["requirements"] == ["pandas<3", "tqdm"]  # type: ignore[index]
     assert '"pandas<3",  # tables' in text
 
 
-def test_what_a_project_locks_of_its_own_dependencies_is_added_to_these() -> None:
+def test_own_dependencies_of_a_project_are_edited_in_place() -> None:
     text = with_requirements(PYPROJECT, ALL, ["scipy", "pytorch==2.9.*", "jax>=0.10", "onnxruntime"])
     dependencies = tomli.loads(text)["project"]["dependencies"]
     assert dependencies == ["numpy>=2", "torch==2.9.*", "scipy", "jax>=0.10", "onnxruntime"]
@@ -77,19 +77,19 @@ def test_a_table_without_the_key_gets_it() -> None:
     assert tomli.loads(text) == {"framework": ["jax", "pytorch"], "requirements": ["numpy"]}
 
 
-def test_line_ends_stay() -> None:
+def test_line_ends_are_preserved() -> None:
     text = with_requirements(PYPROJECT, TEXT.replace("\n", "\r\n"), ["polars"])
     assert text.count("\n") == text.count("\r\n")
 
 
-def test_removed_is_every_entry_of_a_name() -> None:
+def test_every_entry_of_a_name_is_removed() -> None:
     text = without_requirements(PYPROJECT, TEXT, ["Pandas", "rich.click"])
     assert own(text)["requirements"] == ["git+https://example.org/unnamed.git@v1"]
     assert own(text)["targets"]["laptop"]["requirements"] == ["tqdm"]  # type: ignore[index]
     assert "# what is locked" in text
 
 
-def test_an_address_without_a_name_is_removed_as_it_is_written() -> None:
+def test_a_url_without_a_name_is_removed_as_written() -> None:
     text = without_requirements(PYPROJECT, TEXT, ["git+https://example.org/unnamed.git@v1"])
     assert own(text)["requirements"] == ["pandas", "Rich_Click>=1"]
 
@@ -100,7 +100,7 @@ def test_a_framework_is_removed_by_any_of_its_names() -> None:
 
 
 @pytest.mark.parametrize("name", ["numpy", "keep"])
-def test_what_the_project_does_not_require_cannot_be_removed(name: str) -> None:
+def test_a_package_that_is_not_required_cannot_be_removed(name: str) -> None:
     with pytest.raises(UsageError) as caught:
         without_requirements(PYPROJECT, TEXT, [name])
     assert caught.value.code == "not-required"
@@ -108,12 +108,12 @@ def test_what_the_project_does_not_require_cannot_be_removed(name: str) -> None:
 
 
 @pytest.mark.parametrize("text", ["numpy=>2", "", "-r x", "a b"])
-def test_what_is_no_requirement_is_refused(text: str) -> None:
+def test_an_invalid_requirement_is_refused(text: str) -> None:
     with pytest.raises(UsageError) as caught:
         with_requirements(PYPROJECT, TEXT, [text])
     assert caught.value.code == "requirement-invalid"
 
 
-def test_a_list_without_entries_goes() -> None:
+def test_an_empty_list_is_removed() -> None:
     text = without_requirements(PYPROJECT, TEXT, ["pandas", "tqdm"])
     assert "requirements" not in own(text)["targets"]["laptop"]  # type: ignore[index]

@@ -1,4 +1,4 @@
-"""The schema for editors refuses what reading refuses for its type, and nothing that reading takes."""
+"""The schema for editors refuses the type mistakes that reading refuses, and accepts all that reading accepts."""
 
 from __future__ import annotations
 
@@ -39,11 +39,11 @@ def table_of(text: str) -> Any:
 
 
 def keys_of(sentence: str) -> tuple[str, ...]:
-    """The key of a mistake, and the tables that it is in."""
+    """The key of a mistake, and the tables that contain it."""
     return tuple(sentence.split(": ")[1].removeprefix("tool.envsolve.").split("."))
 
 
-TOLD = [
+MISTAKES = [
     pytest.param(case, sentence, id=sentence.split(": ", 1)[1][:60])
     for case in CASES
     for sentence in case["says"]
@@ -63,19 +63,19 @@ def test_it_is_a_schema_in_old_drafts_and_in_new_ones(validator: Any) -> None:
 
 
 @pytest.mark.parametrize("validator", VALIDATORS)
-def test_a_project_without_mistakes_is_taken(validator: Any) -> None:
+def test_a_valid_project_is_accepted(validator: Any) -> None:
     validator(json_schema()).validate(table_of(WHOLE))
 
 
 @pytest.mark.parametrize("key", KEYS.values(), ids=KEYS)
-def test_the_example_of_each_key_is_taken(key: Any) -> None:
+def test_the_example_of_each_key_is_accepted(key: Any) -> None:
     Draft202012Validator(json_schema()).validate(tomli.loads(f"{key.name} = {key.example}"))
 
 
 @pytest.mark.parametrize("validator", VALIDATORS)
-@pytest.mark.parametrize(("case", "sentence"), TOLD)
+@pytest.mark.parametrize(("case", "sentence"), MISTAKES)
 def test_a_mistake_of_type_is_refused(validator: Any, case: dict[str, Any], sentence: str) -> None:
-    """Each by itself: the table holds the key of that mistake alone."""
+    """Each alone: the table has only the key of that mistake."""
     first, *rest = keys_of(sentence)
     table = table_of(case["text"])
     also = ("gpu", "gpus", "hosts") if first in ("gpus", "hosts") else ()
@@ -85,9 +85,9 @@ def test_a_mistake_of_type_is_refused(validator: Any, case: dict[str, Any], sent
     assert list(validator(json_schema()).iter_errors(alone)), alone
 
 
-def test_enough_mistakes_are_of_that_kind() -> None:
-    assert len(TOLD) >= 13
+def test_enough_cases_are_type_mistakes() -> None:
+    assert len(MISTAKES) >= 13
 
 
-def test_it_is_data_and_nothing_else() -> None:
+def test_it_is_data_without_behaviour() -> None:
     assert json.loads(json_schema_text()) == json_schema()

@@ -1,4 +1,4 @@
-"""The line of every key is found, whatever TOML allows around it."""
+"""The line of every key is found, in any TOML syntax."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ name = 2
 '''.replace("'it''s'", "'its'")
 
 
-def test_lines_are_those_of_the_keys() -> None:
+def test_keys_have_their_lines() -> None:
     tomli.loads(TEXT)
     assert lines_of(TEXT) == {
         ("top",): 2,

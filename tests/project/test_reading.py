@@ -69,8 +69,8 @@ def test_a_whole_project_is_read(tmp_path: Path) -> None:
     file = tmp_path / "pyproject.toml"
     file.write_text(WHOLE, encoding="utf-8")
     shared, laptop = read_project(file).parts
-    asked = ("rich", "pandas>=2", "tqdm", "matplotlib; python_version >= '3.11'", "pytest", "ruff")
-    assert shared.settings.requirements == asked
+    requirements = ("rich", "pandas>=2", "tqdm", "matplotlib; python_version >= '3.11'", "pytest", "ruff")
+    assert shared.settings.requirements == requirements
     assert [(it.name, it.gpus, str(it.driver)) for it in shared.machines] == [
         ("desk", ("RTX 5090",), "None"),
         ("cluster", ("A100", "V100"), "535.129.03"),
@@ -78,7 +78,7 @@ def test_a_whole_project_is_read(tmp_path: Path) -> None:
     assert [(it.file, it.format) for it in shared.outputs] == [("pylock.toml", None), ("gpu.lock", "explicit")]
     assert laptop.name == "laptop"
     assert laptop.machines[0].platforms == (Platform.LINUX_64, Platform.WIN_64)
-    assert set(laptop.settings.requirements) == {*asked, "jupyterlab"}
+    assert set(laptop.settings.requirements) == {*requirements, "jupyterlab"}
     assert laptop.settings.python == shared.settings.python
 
 
@@ -104,7 +104,7 @@ def test_the_nearest_project_counts_and_envsolve_toml_before_pyproject(tmp_path:
 
 
 @pytest.mark.parametrize("content", [b"\xff\xfe", b"a = ", b"[tool]\nenvsolve = 1\n", b"a = " + b"[" * 5000])
-def test_a_file_that_cannot_be_read_is_one_clear_error(content: bytes, tmp_path: Path) -> None:
+def test_an_unreadable_file_is_one_clear_error(content: bytes, tmp_path: Path) -> None:
     (tmp_path / "pyproject.toml").write_bytes(content)
     with pytest.raises(UsageError) as raised:
         find_project(tmp_path)
@@ -113,8 +113,8 @@ def test_a_file_that_cannot_be_read_is_one_clear_error(content: bytes, tmp_path:
 
 
 @pytest.mark.parametrize("key", [it for it in KEYS.values() if it.kind is not Kind.TARGETS], ids=lambda key: key.name)
-def test_the_example_of_a_key_is_right(key: Any, tmp_path: Path) -> None:
-    """Of every key but those that are about standard tables, which the example project has."""
+def test_the_example_of_a_key_is_valid(key: Any, tmp_path: Path) -> None:
+    """Of every key except those about standard tables, which the example project has."""
     text = WHOLE.split("[tool.envsolve]", maxsplit=1)[0] + "[tool.envsolve]\n"
     text += "".join(
         line
@@ -128,7 +128,7 @@ def test_the_example_of_a_key_is_right(key: Any, tmp_path: Path) -> None:
     read_project(tmp_path / "pyproject.toml")
 
 
-def test_every_mistake_is_data_too(tmp_path: Path) -> None:
+def test_every_mistake_is_also_in_json(tmp_path: Path) -> None:
     (tmp_path / "envsolve.toml").write_text('frmework = ["jax"]\noutputs = "a.yml"\n', encoding="utf-8")
     with pytest.raises(ProjectError) as raised:
         read_project(tmp_path / "envsolve.toml")
@@ -137,14 +137,14 @@ def test_every_mistake_is_data_too(tmp_path: Path) -> None:
     assert len(mistakes) == 2
 
 
-def test_a_file_that_leads_back_into_the_project_is_in_it(tmp_path: Path) -> None:
+def test_a_path_that_leads_back_into_the_project_is_inside(tmp_path: Path) -> None:
     text = 'frameworks = ["jax"]\noutputs = ["a b/../pylock.x.toml", "./c/pylock.toml"]\n'
     (tmp_path / "envsolve.toml").write_text(text, encoding="utf-8")
     (part,) = read_project(tmp_path / "envsolve.toml").parts
     assert [it.file for it in part.outputs] == ["pylock.x.toml", "./c/pylock.toml"]
 
 
-def test_envsolve_toml_is_about_the_standard_tables_beside_it(tmp_path: Path) -> None:
+def test_envsolve_toml_applies_to_the_standard_tables_beside_it(tmp_path: Path) -> None:
     (tmp_path / "pyproject.toml").write_text('[project]\nname = "x"\ndependencies = ["torch"]\n', encoding="utf-8")
     text = 'project-dependencies = true\noutputs = ["pylock.toml"]\n'
     (tmp_path / "envsolve.toml").write_text(text, encoding="utf-8")

@@ -107,7 +107,7 @@ line-length = 99
 
 
 @pytest.mark.parametrize("text", ["# ours\n\n", '# ours\ncuda = "12" # old\n# end', "# ours\n[targets.a]\ngpus = []\n"])
-def test_a_file_of_its_own_is_replaced_but_for_its_comments(text: str) -> None:
+def test_a_file_of_its_own_is_replaced_except_comments(text: str) -> None:
     found = written(text, "envsolve.toml")
     assert tomli.loads(found) == VALUES
     assert found.startswith("# ours\n")
@@ -115,7 +115,7 @@ def test_a_file_of_its_own_is_replaced_but_for_its_comments(text: str) -> None:
 
 
 @given(TABLES)
-def test_whatever_a_file_holds_stays(table: dict[str, Any]) -> None:
+def test_arbitrary_content_is_preserved(table: dict[str, Any]) -> None:
     table.pop("tool", None)
     text = tomlkit.dumps(table)
     found = written(text)
@@ -124,6 +124,6 @@ def test_whatever_a_file_holds_stays(table: dict[str, Any]) -> None:
 
 
 @given(TABLES)
-def test_statements_are_the_whole_text(table: dict[str, Any]) -> None:
+def test_statements_cover_the_whole_text(table: dict[str, Any]) -> None:
     for text in (tomlkit.dumps(table), TEXT):
         assert "".join(text[it.start : it.end] for it in statements_of(text)) == text

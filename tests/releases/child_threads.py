@@ -1,4 +1,4 @@
-"""Started by test_requirements: parse markers in four threads, with collections that let the others in."""
+"""Started by test_requirements: parse markers in four threads, with collections that let other threads run."""
 
 from __future__ import annotations
 

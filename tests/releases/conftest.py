@@ -1,4 +1,4 @@
-"""The index, and the ways to read it, of the tests of the scripts that refresh the matrix."""
+"""The index and its readers, for the tests of the scripts that refresh the matrix."""
 
 from __future__ import annotations
 

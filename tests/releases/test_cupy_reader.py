@@ -1,4 +1,4 @@
-"""CuPy's wheels: which CUDA they are for, what compiled them, and who brings the libraries."""
+"""CuPy's wheels: which CUDA they are for, what compiled them, and which packages provide the libraries."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def row(project: str, contents: dict[str, bytes], platform: str = "linux-64") ->
     return found
 
 
-def test_the_ptx_has_the_toolkit_that_the_name_leaves_open() -> None:
+def test_ptx_gives_the_toolkit_that_the_name_leaves_open() -> None:
     code = fat_binary((50, 90, 100, 120), (100,), isa=(8, 8))
     values = row("cupy-cuda12x", members("12.x", code, requires=CTK)).values
     assert (values["build"], values["package"]) == ("cuda12", "cupy-cuda12x")

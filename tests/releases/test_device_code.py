@@ -1,4 +1,4 @@
-"""Architecture lists, wherever the stream of bytes is cut, and the required C library."""
+"""Architecture lists, wherever the stream of bytes is split, and the required C library."""
 
 from __future__ import annotations
 
@@ -39,11 +39,11 @@ def test_the_list_of_architectures_is_found_across_the_borders_of_chunks(
 
 
 @pytest.mark.parametrize("text", [b"", b"sm_80", b"sm_80 sm_90 and so on\0", b"sm_9\0", b"compute\0sm_\0", noise(5000)])
-def test_text_that_is_no_list_of_architectures_is_none(text: bytes) -> None:
+def test_other_text_is_not_a_list_of_architectures(text: bytes) -> None:
     assert find_flags([text]) is None
 
 
-def test_behind_the_list_nothing_is_read() -> None:
+def test_nothing_is_read_after_the_list() -> None:
     chunks = iter([noise(100), b"\0sm_80 sm_90\0", b"unread"])
     assert find_flags(chunks) == ["sm_80", "sm_90"]
     assert list(chunks) == [b"unread"]
@@ -63,20 +63,20 @@ def test_a_flag_of_another_form_is_an_error(flag: str) -> None:
 
 @settings(max_examples=examples(40), deadline=None)
 @given(sizes=st.lists(st.integers(1, 60), min_size=1, max_size=4))
-def test_the_newest_symbol_version_of_glibc_is_noted_in_passing(sizes: list[int]) -> None:
+def test_the_newest_symbol_version_of_glibc_is_collected(sizes: list[int]) -> None:
     data = b"\0GLIBC_2.2.5\0GLIBC_2.17\0GLIBC_2.9\0xGLIBC_2.40\0GLIBC_2.41x\0GLIBCXX_3.4\0" + noise(200)
     watch = GlibcWatch()
     assert b"".join(watch.passing(_cut(data, sizes))) == data
     assert watch.newest == "2.17"
 
 
-def test_where_no_symbol_version_is_named_there_is_none() -> None:
+def test_without_symbol_versions_there_is_none() -> None:
     watch = GlibcWatch()
     assert list(watch.passing([noise(500)])) == [noise(500)]
     assert watch.newest is None
 
 
-def test_a_library_cut_by_the_end_of_a_chunk_is_seen() -> None:
+def test_a_library_split_between_chunks_is_found() -> None:
     watch = LibraryWatch()
     assert list(watch.passing([b"\0libcudnn", b".so.9\0"])) == [b"\0libcudnn", b".so.9\0"]
     assert watch.majors == {"cudnn": ["9"]}

@@ -1,4 +1,4 @@
-"""Rows of JAX, from wheels built as its packages are."""
+"""Rows of JAX, from wheels built like those of its packages."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def test_a_gpu_install_is_three_wheels_of_one_build(index: ServedIndex, rows_of:
     assert [evidence.name for evidence in gpu.evidence] == ["jax-0-7-0", "jax-cuda12-plugin-0-7-0-linux-64"]
 
 
-def test_a_cudnn_that_the_matrix_did_not_know_is_found_once_it_does(
+def test_a_new_cudnn_is_accepted_once_the_matrix_has_it(
     index: ServedIndex, rows_of: RowsOf, cuda_releases: CudaReleases, tmp_path: Path
 ) -> None:
     for path in find_matrix().glob("cu*.toml"):
@@ -71,15 +71,13 @@ def test_a_cudnn_that_the_matrix_did_not_know_is_found_once_it_does(
     assert after.values["cudnn"] == "9.8.0"
 
 
-def test_an_arm_plugin_is_read_by_the_instructions_of_its_processor(
-    index: ServedIndex, rows_of: RowsOf, reader: JaxReader
-) -> None:
+def test_an_arm_plugin_is_read_by_its_own_instructions(index: ServedIndex, rows_of: RowsOf, reader: JaxReader) -> None:
     index.add(*jax_wheels(tags=f"cp312-cp312-{AARCH64}"))
     _, gpu = rows_of(reader, "0.7.0")
     assert (gpu.values["platform"], gpu.values["cuda"], gpu.values["cudnn"]) == ("linux-aarch64", "12.9", "9.8.0")
 
 
-def test_without_the_runtime_of_its_version_a_plugin_is_no_install(
+def test_without_its_runtime_a_plugin_is_not_an_installation(
     index: ServedIndex, rows_of: RowsOf, reader: JaxReader
 ) -> None:
     jax, jaxlib, plugin, _ = jax_wheels()
@@ -88,7 +86,7 @@ def test_without_the_runtime_of_its_version_a_plugin_is_no_install(
     assert cpu.values["build"] == "cpu"
 
 
-def test_pythons_are_those_that_every_part_has(index: ServedIndex, rows_of: RowsOf, reader: JaxReader) -> None:
+def test_pythons_are_those_of_every_part(index: ServedIndex, rows_of: RowsOf, reader: JaxReader) -> None:
     index.add(*jax_wheels(), wheel("jaxlib", "0.7.0", {}, tags=f"cp313-cp313-{LINUX}"))
     cpu, gpu = rows_of(reader, "0.7.0")
     assert (cpu.values["pythons"], gpu.values["pythons"]) == (["3.12", "3.13"], ["3.12"])
@@ -103,7 +101,7 @@ def test_jaxlib_for_another_system_gives_a_cpu_row(index: ServedIndex, rows_of: 
 
 
 @pytest.mark.parametrize("numbers", [(), (12080, 12090, 90800)])
-def test_versions_that_are_not_clear_are_not_claimed(
+def test_ambiguous_versions_are_not_stated(
     numbers: tuple[int, ...], index: ServedIndex, rows_of: RowsOf, reader: JaxReader
 ) -> None:
     jax, jaxlib, _, runtime = jax_wheels()
@@ -112,9 +110,7 @@ def test_versions_that_are_not_clear_are_not_claimed(
     assert "cuda" not in gpu.values
 
 
-def test_kernels_that_differ_do_not_speak_for_the_plugin(
-    index: ServedIndex, rows_of: RowsOf, reader: JaxReader
-) -> None:
+def test_different_kernels_make_the_plugin_unreadable(index: ServedIndex, rows_of: RowsOf, reader: JaxReader) -> None:
     jax, jaxlib, _, runtime = jax_wheels()
     kernels = {"_linalg.so": fat_binary(code(MACHINE_CODE, 70)), "_prng.so": fat_binary(code(MACHINE_CODE, 80))}
     index.add(jax, jaxlib, runtime, jax_plugin_wheel(kernels=kernels))

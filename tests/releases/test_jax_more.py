@@ -1,4 +1,4 @@
-"""Rows of JAX where its wheels do not say quite the same."""
+"""Rows of JAX if its wheels do not agree exactly."""
 
 from __future__ import annotations
 

@@ -26,7 +26,7 @@ def row(project: str, contents: dict[str, bytes], *, platform: str = "linux-64",
     return found
 
 
-def test_the_extras_ask_for_the_libraries() -> None:
+def test_the_extras_require_the_libraries() -> None:
     says = {"onnxruntime/capi/build_and_package_info.py": b"package_name = 'onnxruntime-gpu'\ncuda_version = '12.8'\n"}
     provider = {LINUX: b"\0libcublas.so.12\0libcudnn.so.9\0" + fat_binary((60, 90), (90,), isa=(8, 7))}
     values = row("onnxruntime-gpu", says | provider, requires=EXTRAS).values
@@ -36,14 +36,14 @@ def test_the_extras_ask_for_the_libraries() -> None:
     assert (values["sass"], values["ptx"]) == (["6.0", "9.0"], ["9.0"])
 
 
-def test_the_ptx_has_the_toolkit_if_no_file_does() -> None:
+def test_ptx_gives_the_toolkit_if_no_file_does() -> None:
     provider = {LINUX: b"\0libcublas.so.11\0libcudnn.so.8\0" + fat_binary((37, 80), (37, 80), isa=(7, 4))}
     found = row("onnxruntime-gpu", provider)
     assert (found.values["build"], found.values["cuda"], found.values["cuda_libraries"]) == ("cuda11", "11.4", "none")
     assert found.defaults == {"cuda_requires": ">=11.4,<12", "cudnn_requires": ">=8,<9"}
 
 
-def test_on_windows_the_names_are_others() -> None:
+def test_windows_has_other_file_names() -> None:
     says = {"onnxruntime/capi/version_info.py": b'use_cuda = True\ncuda_version = "11.8.0"\ncudnn_version = "8"\n'}
     provider = {WINDOWS: b"cublas64_11.dll\0cudnn64_8.dll\0" + fat_binary((52,), (52,), isa=(7, 8))}
     values = row("onnxruntime-gpu", says | provider, platform="win-64").values
@@ -63,7 +63,7 @@ def test_a_wheel_without_the_provider_is_a_cpu_build() -> None:
     assert "cuda" not in values
 
 
-def test_extras_that_name_no_package_that_there_is_bring_nothing() -> None:
+def test_extras_without_existing_packages_bring_nothing() -> None:
     provider = {LINUX: b"\0libcublas.so.13\0libcudnn.so.9\0" + fat_binary((75,), (120,), isa=(9, 0))}
     extras = EXTRAS.replace("cu12~=12.0", "cu13~=13.0").replace("cu12~=11.0", "cu13~=12.0").replace("cu12", "cu13")
     found = row("onnxruntime-gpu", provider, requires=extras)

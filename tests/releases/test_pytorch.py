@@ -1,4 +1,4 @@
-"""Rows of PyTorch, from wheels built as torch's are."""
+"""Rows of PyTorch, from wheels built like torch's."""
 
 from __future__ import annotations
 
@@ -87,21 +87,21 @@ def test_libraries_required_only_on_linux_are_inside_the_wheel_for_windows(
     assert "cudnn" not in row.values
 
 
-def test_the_metapackage_says_the_toolkit(index: ServedIndex, rows_of: RowsOf, reader: PyTorchReader) -> None:
-    asked = ("cuda-toolkit[cublas]==13.0.2", "nvidia-cudnn-cu13==9.15.1.9")
-    index.add(torch_wheel(cuda="13.0", requires=asked))
+def test_the_metapackage_gives_the_toolkit(index: ServedIndex, rows_of: RowsOf, reader: PyTorchReader) -> None:
+    requires = ("cuda-toolkit[cublas]==13.0.2", "nvidia-cudnn-cu13==9.15.1.9")
+    index.add(torch_wheel(cuda="13.0", requires=requires))
     (row,) = rows_of(reader, "2.9.0")
     assert (row.values["cuda_requires"], row.values["cudnn_package"]) == ("==13.0", "nvidia-cudnn-cu13")
 
 
-def test_a_toolkit_that_the_table_lacks_is_the_one_it_was_compiled_with(
+def test_an_unknown_toolkit_is_the_one_it_was_compiled_with(
     index: ServedIndex, rows_of: RowsOf, reader: PyTorchReader
 ) -> None:
     index.add(torch_wheel(cuda="14.0", requires=("cuda-toolkit==14.0.0", "nvidia-cudnn-cu14==10.0.0.1")))
     assert rows_of(reader, "2.9.0")[0].values["cuda_requires"] == "==14.0"
 
 
-def test_of_a_large_library_only_the_beginning_is_read(
+def test_only_the_beginning_of_a_large_library_is_read(
     index: ServedIndex, rows_of: RowsOf, reader: PyTorchReader
 ) -> None:
     index.add(torch_wheel(library=torch_library(before=MEGABYTE, after=24 * MEGABYTE)))
@@ -109,7 +109,7 @@ def test_of_a_large_library_only_the_beginning_is_read(
     assert sum(index.sent.values()) < 12 * MEGABYTE
 
 
-def test_where_the_tag_promises_too_much_the_symbols_say_which_c_library_is_needed(
+def test_if_the_tag_is_too_low_the_symbols_give_the_c_library(
     index: ServedIndex, rows_of: RowsOf, reader: PyTorchReader
 ) -> None:
     index.add(torch_wheel(tags="cp39-cp39-manylinux1_x86_64", openmp=openmp_library("2.16")))
@@ -132,7 +132,7 @@ def test_before_the_list_of_architectures_the_fat_binaries_of_a_small_library_ar
     assert row.evidence[0].reference.endswith("torch/lib/libcaffe2_detectron_ops_gpu.so")
 
 
-def test_what_was_not_found_is_left_out(index: ServedIndex, rows_of: RowsOf, reader: PyTorchReader) -> None:
+def test_facts_that_were_not_found_are_left_out(index: ServedIndex, rows_of: RowsOf, reader: PyTorchReader) -> None:
     index.add(torch_wheel(library=noise(3000)))
     (row,) = rows_of(reader, "2.9.0")
     assert "sass" not in row.values

@@ -34,7 +34,7 @@ def server() -> Iterator[IndexServer]:
 
 @pytest.fixture
 def fetcher() -> Iterator[HttpFetcher]:
-    """What fetches, without patience."""
+    """A fetcher without retries."""
     fetcher = HttpFetcher(retries=0)
     yield fetcher
     fetcher.close()
@@ -81,7 +81,7 @@ def test_a_damaged_wheel_is_named(
         reading(fetcher, tmp_path, cuda_releases)(wheel_at(server))
 
 
-def test_a_wheel_that_is_gone_is_named(
+def test_a_missing_wheel_is_named(
     server: IndexServer, fetcher: HttpFetcher, cuda_releases: CudaReleases, tmp_path: Path
 ) -> None:
     server.fault("/files/*", status=404)

@@ -1,4 +1,4 @@
-"""Requires-Dist in the words of the matrix."""
+"""Requires-Dist in the terms of the matrix."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from envsolve.releases.requirements import (
 
 
 @pytest.mark.parametrize(
-    ("asked", "admitted"),
+    ("texts", "admitted"),
     [
         (["cuda-toolkit[cublas,cudart]==13.0.2"], "==13.0"),
         (["cuda-toolkit==13.0.*"], "==13.0"),
@@ -41,13 +41,13 @@ from envsolve.releases.requirements import (
     ],
 )
 def test_requirements_of_a_wheel_become_toolkits(
-    asked: list[str], admitted: str | None, cuda_releases: CudaReleases
+    texts: list[str], admitted: str | None, cuda_releases: CudaReleases
 ) -> None:
-    assert cuda_releases.admitted(requirements(asked)) == admitted
+    assert cuda_releases.admitted(requirements(texts)) == admitted
 
 
 @pytest.mark.parametrize(
-    ("asked", "admitted"),
+    ("texts", "admitted"),
     [
         (["cuda-toolkit==13.1.0"], "==13.1"),
         (["cuda-toolkit==12.9.*"], "==12.9"),
@@ -56,14 +56,14 @@ def test_requirements_of_a_wheel_become_toolkits(
     ],
 )
 def test_a_pin_of_the_newest_toolkit_admits_no_later_one(
-    asked: list[str], admitted: str, cuda_releases: CudaReleases
+    texts: list[str], admitted: str, cuda_releases: CudaReleases
 ) -> None:
-    assert cuda_releases.admitted(requirements(asked)) == admitted
+    assert cuda_releases.admitted(requirements(texts)) == admitted
 
 
-@pytest.mark.parametrize("asked", ["cuda-toolkit==13.*", "cuda-toolkit~=13.0", "cuda-toolkit>=13.0,<14"])
-def test_what_names_no_minor_stays_open_to_the_next_major(asked: str, cuda_releases: CudaReleases) -> None:
-    assert cuda_releases.admitted(requirements([asked])) == ">=13.0,<14"
+@pytest.mark.parametrize("text", ["cuda-toolkit==13.*", "cuda-toolkit~=13.0", "cuda-toolkit>=13.0,<14"])
+def test_a_major_without_a_minor_stays_open_up_to_the_next(text: str, cuda_releases: CudaReleases) -> None:
+    assert cuda_releases.admitted(requirements([text])) == ">=13.0,<14"
 
 
 @pytest.mark.parametrize(
@@ -83,7 +83,7 @@ def test_a_specifier_is_written_lower_bound_first(specifier: str, text: str) -> 
 @pytest.mark.parametrize(
     ("specifier", "version"), [("==9.1", "9.1"), ("==9.*", None), (">=9", None), ("==9.1,!=9.2", None), ("", None)]
 )
-def test_only_an_exact_pin_names_a_version(specifier: str, version: str | None) -> None:
+def test_only_an_exact_pin_gives_a_version(specifier: str, version: str | None) -> None:
     assert only_version(SpecifierSet(specifier)) == version
 
 
@@ -100,7 +100,7 @@ def test_only_an_exact_pin_names_a_version(specifier: str, version: str | None) 
         ('extra == "gpu"', set()),
     ],
 )
-def test_a_marker_holds_on_the_platforms_it_names(marker: str, platforms: set[str]) -> None:
+def test_a_marker_holds_on_its_platforms(marker: str, platforms: set[str]) -> None:
     (requirement,) = [it for extra in (None, "gpu") for it in requirements([f"thing; {marker}"], extra=extra)]
     known = ("linux-64", "linux-aarch64", "win-64", "osx-64", "osx-arm64")
     assert {it for it in known if applies_on(requirement, it, ("3.9", "3.12"))} == platforms
@@ -110,7 +110,7 @@ def test_a_requirement_without_a_marker_holds_everywhere() -> None:
     assert all(applies_on(it, None, ()) for it in requirements(["numpy>=1.26"]))
 
 
-def test_requirements_of_an_extra_stand_apart() -> None:
+def test_requirements_of_an_extra_are_separate() -> None:
     lines = ["numpy", 'nvidia-cudnn-cu12>=9; extra == "and_cuda"', "torch; extra=='other'", "not a requirement at all"]
     assert [it.name for it in requirements(lines)] == ["numpy"]
     assert [it.name for it in requirements(lines, extra="and-cuda")] == ["nvidia-cudnn-cu12"]
@@ -118,7 +118,7 @@ def test_requirements_of_an_extra_stand_apart() -> None:
 
 
 def test_markers_are_parsed_in_several_threads_at_once() -> None:
-    """Before 3.11.8 Python's parser raises SystemError where a collection lets another thread into it."""
+    """Before 3.11.8 Python's parser raises SystemError if a collection lets another thread into it."""
     child = Path(__file__).parent / "child_threads.py"
     ran = subprocess.run([sys.executable, str(child)], capture_output=True, text=True, check=False)
     assert (ran.stdout, ran.stderr) == (f"{9 * 4 * 60}\n", "")

@@ -1,4 +1,4 @@
-"""Rows of TensorFlow, from wheels built as its packages are."""
+"""Rows of TensorFlow, from wheels built like those of its packages."""
 
 from __future__ import annotations
 
@@ -83,9 +83,7 @@ def test_without_the_extra_the_user_brings_the_libraries(
     assert row.defaults == {"cuda_libraries": "none", "cuda_requires": "==11.2", "cudnn_requires": "==8.*"}
 
 
-def test_windows_names_its_dlls_and_writes_its_lines_otherwise(
-    index: ServedIndex, rows_of: RowsOf, reader: TensorFlowReader
-) -> None:
+def test_windows_has_other_dlls_and_line_ends(index: ServedIndex, rows_of: RowsOf, reader: TensorFlowReader) -> None:
     index.add(tensorflow_wheel("2.6.0", WINDOWS_INFO, tags=f"cp39-cp39-{WINDOWS}"))
     (row,) = rows_of(reader, "2.6.0")
     assert {name: row.values[name] for name in ("platform", "build", "cuda", "cudnn", "sass", "ptx")} == {
@@ -108,7 +106,7 @@ def test_the_toolkit_is_given_by_its_minor(
     assert rows_of(reader, "2.20.0")[0].values["cuda"] == cuda
 
 
-def test_wheels_of_old_hold_their_code_in_small_libraries(
+def test_older_wheels_have_their_code_in_small_libraries(
     index: ServedIndex, rows_of: RowsOf, reader: TensorFlowReader
 ) -> None:
     folder = "tensorflow_gpu-1.15.0.data/purelib/tensorflow_core"
@@ -139,7 +137,7 @@ def test_the_first_wheels_link_to_the_libraries_they_were_built_with(
     assert row.defaults == {"cuda_libraries": "none", "cuda_requires": "==10.0", "cudnn_requires": "==7.*"}
 
 
-def test_what_a_wheel_does_not_say_is_left_to_the_file(
+def test_facts_missing_from_a_wheel_are_left_to_the_file(
     index: ServedIndex, rows_of: RowsOf, reader: TensorFlowReader
 ) -> None:
     index.add(tensorflow_wheel("2.1.0", "is_cuda_build = True\n", tags=f"cp37-cp37m-{OLD_LINUX}"))
@@ -179,24 +177,22 @@ def test_a_cpu_build_has_one_row_for_the_package_that_ships_it(
     assert all("cuda" not in row.values for row in rows[1:])
 
 
-def test_an_empty_wheel_stands_for_the_package_that_it_asks_for(
+def test_an_empty_wheel_stands_for_the_package_it_requires(
     index: ServedIndex, rows_of: RowsOf, reader: TensorFlowReader
 ) -> None:
-    asked = (
+    requires = (
         'tensorflow-intel==2.12.0; platform_system == "Windows"',
         'tensorflow-macos==2.12.0; platform_system == "Darwin" and platform_machine == "arm64"',
     )
     for python in ("cp39", "cp310"):
         for platform in (WINDOWS, MAC_ARM):
-            index.add(stub_wheel("tensorflow", "2.12.0", tags=f"{python}-{python}-{platform}", requires=asked))
+            index.add(stub_wheel("tensorflow", "2.12.0", tags=f"{python}-{python}-{platform}", requires=requires))
     index.add(stub_wheel("tensorflow-intel", "2.12.0", tags=f"cp39-cp39-{WINDOWS}", requires=()))
     (row,) = rows_of(reader, "2.12.0")
     assert (row.values["package"], row.values["platform"], row.values["pythons"]) == ("tensorflow", "win-64", ["3.9"])
 
 
-def test_a_wheel_that_says_nothing_of_its_build_has_no_row(
-    index: ServedIndex, rows_of: RowsOf, reader: TensorFlowReader
-) -> None:
+def test_a_wheel_without_build_facts_has_no_row(index: ServedIndex, rows_of: RowsOf, reader: TensorFlowReader) -> None:
     index.add(stub_wheel("tensorflow", "2.20.0", tags=f"cp312-cp312-{LINUX}", requires=["numpy"]))
     assert rows_of(reader, "2.20.0") == []
 
@@ -204,7 +200,7 @@ def test_a_wheel_that_says_nothing_of_its_build_has_no_row(
 @pytest.mark.parametrize(
     "info", ["build_info = {\n 'is_cuda_build': True}\n", "build_info = read()\n", "build_info = 3\n"]
 )
-def test_a_build_info_in_another_form_names_the_wheel(
+def test_an_unknown_build_info_names_the_wheel(
     info: str, index: ServedIndex, rows_of: RowsOf, reader: TensorFlowReader
 ) -> None:
     index.add(tensorflow_wheel(info=info))
@@ -212,9 +208,7 @@ def test_a_build_info_in_another_form_names_the_wheel(
         rows_of(reader, "2.20.0")
 
 
-def test_an_architecture_in_another_form_names_the_wheel(
-    index: ServedIndex, rows_of: RowsOf, reader: TensorFlowReader
-) -> None:
+def test_an_unknown_architecture_names_the_wheel(index: ServedIndex, rows_of: RowsOf, reader: TensorFlowReader) -> None:
     index.add(tensorflow_wheel(info={**BUILD_INFO, "cuda_compute_capabilities": ["8.6"]}))
     with pytest.raises(RefreshError, match=r"\.whl: '8\.6' is not an architecture flag$"):
         rows_of(reader, "2.20.0")

@@ -1,4 +1,4 @@
-"""Random questions for the solver, drawn from what the shipped matrix names: hosts, requests, and a locked answer."""
+"""Random questions for the solver, drawn from the shipped matrix: hosts, requests, and a locked answer."""
 
 from __future__ import annotations
 
@@ -46,8 +46,8 @@ class Question(NamedTuple):
     request: Request
     problem: Problem
 
-    def asking(self, **changes: Any) -> Question:
-        """The same question with other options, as typed and as understood."""
+    def changed(self, **changes: Any) -> Question:
+        """The same question with other options, in both the request and the problem."""
         of_problem = {name: value for name, value in changes.items() if name in Problem._fields}
         of_request = {name: value for name, value in changes.items() if name in Request._fields}
         return Question(self.request._replace(**of_request), self.problem._replace(**of_problem))
@@ -112,7 +112,7 @@ def gpu_kinds(draw: st.DrawFn, most: int = 3) -> list[ComputeCapability]:
 
 @st.composite
 def machines(draw: st.DrawFn, platform: Platform, *, windows: bool, most_gpus: int = 3) -> Machine:
-    """A machine of a platform; its driver, where it is known, has a number of Windows or of Linux."""
+    """A machine of a platform; its driver, if it is known, has a number of Windows or of Linux."""
     gpus = tuple((kind, "") for kind in draw(gpu_kinds(most_gpus)))
     driver = draw(_DRIVERS[windows])
     glibc = None if platform.is_windows else draw(_GLIBCS)
@@ -138,12 +138,12 @@ def questions(
     there = draw(st.lists(machines(platform, windows=windows, most_gpus=most_gpus), min_size=1, max_size=several))
     least, most = frameworks
     names = draw(st.lists(_NAMES, min_size=least, max_size=most, unique=True))
-    asked = tuple(FrameworkRequest(name, ANY if open_ended else draw(_ranges(name))) for name in names)
+    requested = tuple(FrameworkRequest(name, ANY if open_ended else draw(_ranges(name))) for name in names)
     python = None if open_ended else draw(_PYTHONS)
     cuda = None if open_ended else draw(_CUDAS)
-    problem = Problem(asked, platform, tuple(there), cpu=False, python=python, cuda=cuda)
+    problem = Problem(requested, platform, tuple(there), cpu=False, python=python, cuda=cuda)
     request = Request(
-        asked,
+        requested,
         python=python,
         cuda=cuda,
         platforms=(platform,),
@@ -162,7 +162,7 @@ def _ranges(framework: str) -> st.SearchStrategy[SpecifierSet]:
     return st.sampled_from((ANY,) * 3 * len(known) + tuple(known))
 
 
-def asked(framework: str, *, gpu: str, sources: tuple[Source, ...], glibc: str | None = None) -> Question:
+def question_of(framework: str, *, gpu: str, sources: tuple[Source, ...], glibc: str | None = None) -> Question:
     """A question about one GPU on Linux with an unknown driver."""
     frameworks = (FrameworkRequest(*parse_framework(framework)),)
     kind = ComputeCapability.parse(gpu)
@@ -172,7 +172,7 @@ def asked(framework: str, *, gpu: str, sources: tuple[Source, ...], glibc: str |
 
 
 def locked_versions_of(solution: Solution) -> LockedVersions:
-    """What an environment holds that was made from an answer: a glob for a build string is made one that it matches."""
+    """The packages of an environment made from an answer; a glob for a build string becomes one that it matches."""
     packages = tuple(
         (release.package, str(release.full_version), release.build_string.replace("*", "0"))
         for release in (choice.release for choice in solution.choices)

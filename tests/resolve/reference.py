@@ -1,4 +1,4 @@
-"""A second opinion on the solver's answers: the rules of one GPU and one driver, tried out on every build.
+"""A second opinion on the solver's answers: the rules of one GPU and one driver, applied to every build.
 
 Nothing here comes from ``envsolve.resolve``, and nothing searches: a rule is a function, and an answer is the best of
 the builds that pass every rule. No rule depends on another's outcome (a toolkit is admitted or not whatever the cuDNN),
@@ -33,7 +33,7 @@ YOUNG_PYTHONS = {"3.15"}
 
 
 class Stack(NamedTuple):
-    """The answer, as it is compared."""
+    """The answer, in the form that is compared."""
 
     version: str
     source: str
@@ -45,7 +45,7 @@ class Stack(NamedTuple):
 
 
 class Cause(StrEnum):
-    """Why a cell has no answer: the first of these rules, in this order, that leaves no build."""
+    """Why a cell has no answer: the first of these rules, in this order, that excludes the last build."""
 
     NO_BUILD = "no build known there"
     LIFE = "the driver does not drive the GPU"
@@ -58,14 +58,14 @@ class Cause(StrEnum):
 
 
 class Life(NamedTuple):
-    """The drivers of a GPU: from ``first`` on, with a first number below ``ceiling``; None where nothing limits."""
+    """The drivers of a GPU: from ``first`` on, with a first number below ``ceiling``; None for no limit."""
 
     first: Driver | None
     ceiling: int | None
 
 
 class Fit(NamedTuple):
-    """A build that a GPU does not rule out, and all requirements on the driver that it leaves."""
+    """A build that a GPU does not exclude, and all remaining requirements on the driver."""
 
     build: Release
     machine_code: bool
@@ -75,12 +75,12 @@ class Fit(NamedTuple):
 
     @property
     def cudnn(self) -> str | None:
-        """The newest cuDNN; None where the build takes none."""
+        """The newest cuDNN; None if the build uses none."""
         return str(max(self.cudnns)) if self.cudnns else None
 
 
 class Once(NamedTuple):
-    """What an environment has once, as far as its builds still leave it open; None where no build cares."""
+    """What an environment has once, as far as its builds leave it open; None if no build cares."""
 
     owners: frozenset[str] | None = None
     toolkits: frozenset[CudaVersion] | None = None
@@ -88,12 +88,12 @@ class Once(NamedTuple):
     pythons: frozenset[str] | None = None
 
     def and_of(self, other: Once) -> Once:
-        """What this and ``other`` leave open."""
+        """The intersection of this and ``other``."""
         return Once(*map(_common, self, other))
 
     @property
     def is_possible(self) -> bool:
-        """Whether something of everything is left."""
+        """Whether every part has something left."""
         return all(left is None or left for left in self)
 
 
@@ -104,7 +104,7 @@ def _common(one: frozenset[Any] | None, other: frozenset[Any] | None) -> frozens
 
 
 def meets(driver: Driver, floor: Driver) -> bool:
-    """Whether ``driver`` is at least ``floor``; a part that one of them leaves open counts as equal."""
+    """Whether ``driver`` is at least ``floor``; a missing part counts as equal."""
     for own, least in zip(driver, floor, strict=False):
         if own != least:
             return own > least
@@ -147,18 +147,18 @@ def newest_sass(targets: tuple[CodeTarget, ...], gpu: ComputeCapability) -> Code
 
 
 def floors_of(cuda: CudaTable, *, windows: bool) -> Drivers:
-    """The driver that each toolkit takes at least."""
+    """The oldest driver for each toolkit."""
     return {it.version: (it.windows_floor if windows else it.linux_floor).parts for it in cuda.toolkits}
 
 
 def full_drivers(cuda: CudaTable, *, windows: bool) -> Drivers:
-    """The driver that supports each toolkit in full, where NVIDIA names one."""
+    """The driver that fully supports each toolkit, if NVIDIA states one."""
     named = {it.version: it.windows_full if windows else it.linux_full for it in cuda.toolkits}
     return {version: driver.parts for version, driver in named.items() if driver is not None}
 
 
 def life_of(cuda: CudaTable, gpu: ComputeCapability, *, windows: bool) -> Life:
-    """The drivers that drive ``gpu``; no limits for what only Jetson modules have."""
+    """The drivers that support ``gpu``; no limits for Jetson modules."""
     (row,) = [row for row in cuda.architectures if row.capability == gpu]
     first: Driver | None = None
     if row.first_branch is not None:
@@ -174,7 +174,7 @@ def life_of(cuda: CudaTable, gpu: ComputeCapability, *, windows: bool) -> Life:
 
 
 def lives(driver: Driver | None, life: Life) -> bool:
-    """Whether ``driver`` drives a GPU of that life; an unknown one may."""
+    """Whether ``driver`` supports a GPU with these drivers; an unknown one may."""
     if driver is None:
         return True
     return (life.first is None or meets(driver, life.first)) and (life.ceiling is None or driver[0] < life.ceiling)
@@ -196,7 +196,7 @@ def is_known_bad(build: Release, entries: Iterable[KnownBad], gpu: ComputeCapabi
 
 
 def code_for(build: Release, gpu: ComputeCapability, full: Drivers) -> tuple[bool, Driver | None] | None:
-    """Whether machine code serves ``gpu``, and the driver it takes; None where no code of ``build`` does."""
+    """Whether machine code runs on ``gpu``, and the driver it needs; None if no code of ``build`` does."""
     sass = newest_sass(build.code.sass, gpu)
     if sass is not None:
         parts_as_ptx = dict(build.jit)
@@ -208,7 +208,7 @@ def code_for(build: Release, gpu: ComputeCapability, full: Drivers) -> tuple[boo
 
 
 def requires_toolkit(build: Release, toolkit: Toolkit) -> bool:
-    """Whether what ``build`` depends on admits ``toolkit``."""
+    """Whether the dependencies of ``build`` allow ``toolkit``."""
     return build.cuda_requires is not None and build.cuda_requires.contains(str(toolkit.version))
 
 
@@ -223,7 +223,7 @@ def toolkit_serves(toolkit: Toolkit, gpu: ComputeCapability) -> bool:
 
 
 def requires_cudnn(build: Release, cudnn: CudnnRelease) -> bool:
-    """Whether ``build`` admits ``cudnn`` and whoever has to bring it has it."""
+    """Whether ``build`` allows ``cudnn`` and whoever must provide it does."""
     if build.cuda is None or build.cudnn_requires is None:
         return False
     if cudnn.cuda_major != build.cuda.major or not build.cudnn_requires.contains(str(cudnn.version)):
@@ -249,13 +249,13 @@ def cudnn_serves(cudnn: CudnnRelease, gpu: ComputeCapability, platform: Platform
 
 
 def newest_python(build: Release) -> str:
-    """The newest Python that ``build`` was shipped for, but for one that is younger than a year."""
+    """The newest Python that ``build`` was shipped for, except one younger than a year."""
     settled = [it for it in build.pythons if it not in YOUNG_PYTHONS]
     return max(settled or build.pythons, key=lambda text: tuple(int(part) for part in text.split(".")))
 
 
 def in_full(cuda: CudaVersion | None, driver: Driver | None, full: Drivers) -> bool:
-    """Whether ``driver`` supports ``cuda`` in full; an unknown driver does, and nothing is known of other toolkits."""
+    """Whether ``driver`` fully supports ``cuda``; an unknown driver does, and other toolkits are unknown."""
     if driver is None:
         return True
     least = full.get(cuda) if cuda else None
@@ -263,19 +263,19 @@ def in_full(cuda: CudaVersion | None, driver: Driver | None, full: Drivers) -> b
 
 
 def rank_of(build: Release, driver: Driver | None, full: Drivers, *, machine_code: bool) -> Rank:
-    """What makes one build of a version better than another, but for the names that settle a draw."""
+    """The order of builds of a version, except for the names that break ties."""
     assert build.cuda is not None
     supported = in_full(build.cuda, driver, full)
     return machine_code, supported, build.cuda, -SOURCES.index(build.source), len(build.pythons)
 
 
 def best_toolkit(toolkits: Iterable[CudaVersion], build: Release, driver: Driver | None, full: Drivers) -> CudaVersion:
-    """One that the driver supports in full, then the one that ``build`` was compiled with, then the newest."""
+    """One that the driver fully supports, then the one that ``build`` was compiled with, then the newest."""
     return max(toolkits, key=lambda it: (in_full(it, driver, full), it == build.cuda, it))
 
 
 def owner_of(build: Release) -> str:
-    """Who installs the CUDA of ``build``: conda for conda packages and for wheels that come without any."""
+    """Who installs the CUDA of ``build``: conda for conda packages and for wheels that bring none."""
     from_pip = build.source in (Source.PYPI, Source.PYTORCH, Source.JAX_RELEASES)
     return "pip" if from_pip and build.cuda_libraries is not CudaLibraries.NONE else "conda"
 
@@ -313,7 +313,7 @@ def best_together(
 
 
 class Shelf:
-    """The GPU builds of one framework from one source on one platform, each with what it admits whatever the GPU.
+    """The GPU builds of one framework from one source on one platform, each with what it allows for any GPU.
 
     With ``loosely`` a build that brings no CUDA takes any toolkit of its major, any cuDNN and any owner: it stands for
     several frameworks that pip installs alone, where the system provides what such a build loads.
@@ -347,7 +347,7 @@ class Shelf:
         return requires_toolkit(build, toolkit)
 
     def answers(self, gpu: ComputeCapability, drivers: Iterable[Driver | None]) -> Iterator[Stack | Cause]:
-        """For each driver the best stack for ``gpu``, or the first rule that leaves none."""
+        """For each driver the best stack for ``gpu``, or the first rule that excludes all."""
         life = life_of(self.cuda, gpu, windows=self.windows)
         fits = self.fits(gpu)
         for driver in drivers:
@@ -359,13 +359,13 @@ class Shelf:
                 yield fits if isinstance(fits, Cause) else self.best(fits, driver, life.ceiling)
 
     def fits(self, gpu: ComputeCapability) -> list[Fit] | Cause:
-        """The builds that ``gpu`` leaves, newest version first, or the rule that leaves none."""
+        """The builds for ``gpu``, newest version first, or the rule that excludes all."""
         if gpu not in self._fits:
             self._fits[gpu] = self._fitting(gpu)
         return self._fits[gpu]
 
     def _fitting(self, gpu: ComputeCapability) -> list[Fit] | Cause:
-        """Rule by rule, to know which leaves none."""
+        """Rule by rule, to know which excludes all."""
         left = [it for it in self.builds if not is_known_bad(it[0], self.known_bad, gpu)]
         if not left:
             return Cause.KNOWN_BAD
@@ -390,7 +390,7 @@ class Shelf:
         return found or Cause.CUDNN
 
     def runs(self, gpu: ComputeCapability, driver: Driver | None) -> Iterator[tuple[Rank, Release, Once]]:
-        """Every build that runs on ``gpu`` under ``driver``: its rank and what it admits of all that there is once."""
+        """Every build that runs on ``gpu`` with ``driver``: its rank and what it leaves open."""
         life = life_of(self.cuda, gpu, windows=self.windows)
         fits = self.fits(gpu)
         if isinstance(fits, Cause) or not lives(driver, life):
@@ -404,7 +404,7 @@ class Shelf:
                 yield rank, fit.build, Once(owner, met, cudnns, frozenset(fit.build.pythons))
 
     def best(self, fits: Iterable[Fit], driver: Driver | None, ceiling: int | None) -> Stack | Cause:
-        """The best of the builds that ``driver`` leaves, with the best of their toolkits."""
+        """The best of the builds for ``driver``, with the best of their toolkits."""
         met = {toolkit for toolkit, floor in self.floors.items() if allowed(driver, ceiling, floor)}
         chosen: tuple[Rank, Fit, list[CudaVersion]] | None = None
         for fit in fits:

@@ -1,4 +1,4 @@
-"""Hosts and requests with the picks that are expected of them, as data in tests/cases."""
+"""Hosts and requests with the expected choices, as data in tests/cases."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def test_the_answer_is_the_expected_one(case: dict[str, Any], envsolve: Envsolve
 
 
 def check_refusal(error: dict[str, Any], expect: dict[str, Any]) -> None:
-    """Compare a refusal as JSON with what a case expects; hosts go by the names of their files."""
+    """Compare an error as JSON with the expectation of a case; hosts are named like their files."""
     if "constraints" in expect:
         assert error["constraints"] == expect["constraints"]
     if "groups" in expect:

@@ -1,4 +1,4 @@
-"""Every GPU build in the matrix can be had: some toolkit, cuDNN and driver serve it on the GPUs it was built for."""
+"""Every GPU build in the matrix is usable: some toolkit, cuDNN and driver support it on the GPUs it was built for."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ from envsolve.resolve.provider import Provider
 
 
 def problem(release: Release, gpu: ComputeCapability) -> Problem:
-    asked = FrameworkRequest(release.framework, SpecifierSet())
+    requested = FrameworkRequest(release.framework, SpecifierSet())
     machine = Machine(None, ((gpu, ""),), None, windows_driver=release.platform.is_windows)
     return Problem(
-        frameworks=(asked,), platform=release.platform, machines=(machine,), cpu=False, python=None, cuda=None
+        frameworks=(requested,), platform=release.platform, machines=(machine,), cpu=False, python=None, cuda=None
     )
 
 
 @pytest.mark.parametrize("platform", [Platform.LINUX_64, Platform.WIN_64, Platform.LINUX_AARCH64])
 @pytest.mark.parametrize("framework", FRAMEWORKS)
-def test_a_build_runs_on_some_gpu_it_holds_code_for(framework: str, platform: Platform, matrix: Matrix) -> None:
+def test_a_build_runs_on_some_gpu_that_it_has_code_for(framework: str, platform: Platform, matrix: Matrix) -> None:
     table = matrix.framework(framework, platform)
     catalogue = Catalogue.of(matrix.cuda, matrix.cudnn, {framework: table})
     builds = [release for release in table.releases if release.cuda is not None]

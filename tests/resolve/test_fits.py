@@ -1,4 +1,4 @@
-"""What the matrix lists as running on a machine is what the solver would choose from."""
+"""The builds that the matrix lists for a machine are those that the solver would choose from."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def listed(matrix: Matrix, filters: Filters) -> list[Release]:
 
 @pytest.fixture(scope="module")
 def solver(matrix: Matrix) -> Solver:
-    """One for all questions, with its caches."""
+    """One solver for all questions, with its caches."""
     return Solver(matrix)
 
 
@@ -55,13 +55,13 @@ def solver(matrix: Matrix) -> Solver:
         for column, framework in enumerate(FRAMEWORKS)
     ],
 )
-def test_the_newest_build_that_is_listed_is_the_one_that_is_solved_for(
+def test_the_newest_listed_build_is_the_solved_one(
     framework: str, gpus: tuple[str, ...], matrix: Matrix, solver: Solver
 ) -> None:
     for driver, platform in itertools.product(DRIVERS, (Platform.LINUX_64, Platform.WIN_64)):
         version = None if driver is None else DriverVersion.parse(driver)
-        asked = (FrameworkRequest(framework, SpecifierSet()),)
-        request = Request(asked, gpus=gpus, driver=version, platforms=(platform,))
+        requested = (FrameworkRequest(framework, SpecifierSet()),)
+        request = Request(requested, gpus=gpus, driver=version, platforms=(platform,))
         solution = solver.newest(request, target_of(request, matrix, {}).problem)
         sources = tuple(source for source in Source if source is not Source.PYTORCH_CHANNEL)
         found = listed(matrix, Filters((framework,), gpus=gpus, driver=version, platforms=(platform,), sources=sources))
@@ -73,7 +73,7 @@ def test_the_newest_build_that_is_listed_is_the_one_that_is_solved_for(
 @pytest.mark.parametrize(
     "gpu", ["8.6", *(pytest.param(it, marks=pytest.mark.thorough) for it in ("8.0", "9.0", "12.0"))]
 )
-def test_a_newer_driver_takes_no_build_away(gpu: str, matrix: Matrix) -> None:
+def test_a_newer_driver_excludes_no_build(gpu: str, matrix: Matrix) -> None:
     older: set[int] = set()
     for driver in filter(None, DRIVERS):
         newer = {id(it) for it in listed(matrix, Filters(gpus=(gpu,), driver=DriverVersion.parse(driver)))}
@@ -83,7 +83,7 @@ def test_a_newer_driver_takes_no_build_away(gpu: str, matrix: Matrix) -> None:
 
 
 @pytest.mark.parametrize("gpus", [gpus for gpus in GPUS if len(gpus) > 1], ids=" ".join)
-def test_what_runs_on_several_gpus_runs_on_each(gpus: tuple[str, ...], matrix: Matrix) -> None:
+def test_a_build_for_several_gpus_runs_on_each(gpus: tuple[str, ...], matrix: Matrix) -> None:
     together = {id(release) for release in listed(matrix, Filters(gpus=gpus))}
     alone = [{id(release) for release in listed(matrix, Filters(gpus=(gpu,)))} for gpu in gpus]
     assert together
@@ -119,7 +119,7 @@ def test_a_driver_that_does_not_know_the_gpu_yet_runs_nothing_on_it(tmp_path: Pa
 
 
 def test_a_build_that_needs_a_driver_after_the_last_one_of_the_gpu_does_not_run_on_it(tmp_path: Path) -> None:
-    """No driver is named here, so that only build and GPU together rule each other out."""
+    """No driver is given here, so that only build and GPU exclude each other."""
     assert on_ampere(tmp_path, 520) == ["2.0"]
     assert on_ampere(tmp_path, 575, ptx_only=True) == ["2.0"]
     assert on_ampere(tmp_path, 520, ptx_only=True) == []
@@ -131,6 +131,6 @@ def test_a_build_that_needs_a_driver_after_the_last_one_of_the_gpu_does_not_run_
 def test_wsl2_passes_no_gpu_before_pascal_through(gpu: str, windows_driver: bool, runs: bool, matrix: Matrix) -> None:
     table = matrix.framework("pytorch", Platform.LINUX_64)
     machine = Machine(None, ((ComputeCapability.parse(gpu), ""),), None, windows_driver=windows_driver)
-    asked = (FrameworkRequest("pytorch", SpecifierSet()),)
-    problem = Problem(asked, Platform.LINUX_64, (machine,), cpu=False, python=None, cuda=None)
+    requested = (FrameworkRequest("pytorch", SpecifierSet()),)
+    problem = Problem(requested, Platform.LINUX_64, (machine,), cpu=False, python=None, cuda=None)
     assert bool(runnable(problem, Catalogue.of(matrix.cuda, matrix.cudnn, {"pytorch": table}))) is runs

@@ -1,4 +1,4 @@
-"""Many machines: which of them count as one, and the fewest groups that have a stack each."""
+"""Many machines: which of them count as one, and the fewest groups with one stack each."""
 
 from __future__ import annotations
 
@@ -42,12 +42,12 @@ def machine(gpu: str, driver: str | None, name: str = "", glibc: str = "2.35", *
 
 
 def posed(machines: Sequence[Machine], *frameworks: str) -> tuple[Request, Problem]:
-    asked = tuple(FrameworkRequest(name, SpecifierSet()) for name in frameworks or ("pytorch",))
-    problem = Problem(asked, Platform.LINUX_64, tuple(machines), cpu=False, python=None, cuda=None)
-    return Request(asked, format="requirements"), problem
+    requested = tuple(FrameworkRequest(name, SpecifierSet()) for name in frameworks or ("pytorch",))
+    problem = Problem(requested, Platform.LINUX_64, tuple(machines), cpu=False, python=None, cuda=None)
+    return Request(requested, format="requirements"), problem
 
 
-def test_drivers_between_the_same_limits_are_one_profile() -> None:
+def test_drivers_between_the_same_limits_share_a_profile() -> None:
     drivers = ("535.104.05", "535.183.01", "535.86.10", "545.23.06")
     found = profiles([machine("8.6", driver, f"{driver}.json") for driver in drivers], MATRIX.cuda)
     assert [it.hosts for it in found] == [("535.104.05.json", "535.183.01.json", "535.86.10.json"), ("545.23.06.json",)]
@@ -96,14 +96,14 @@ def test_profiles_have_the_stack_of_their_machines(machines: list[Machine]) -> N
 
 
 def partitions(count: int, most: int) -> Iterator[list[list[int]]]:
-    """Every way of putting so many machines into at most so many groups."""
+    """Every partition of so many machines into at most so many groups."""
     for places in product(range(most), repeat=count):
         groups = [[number for number, place in enumerate(places) if place == group] for group in range(most)]
         yield [group for group in groups if group]
 
 
 def fewest_groups(request: Request, problem: Problem) -> int | None:
-    """The same by trying every partition; None where some machine has no stack at all."""
+    """The same by trying every partition; None if some machine has no stack."""
     known: dict[tuple[int, ...], bool] = {}
 
     def has_stack(group: Sequence[int]) -> bool:
@@ -147,7 +147,7 @@ def test_a_machine_that_two_stacks_serve_gets_the_newer() -> None:
     assert newest > oldest
 
 
-def test_ten_thousand_machines_come_down_to_a_few_profiles() -> None:
+def test_ten_thousand_machines_become_a_few_profiles() -> None:
     drivers = [
         f"{branch}.{patch}.{more:02d}"
         for branch in (525, 535, 550, 570)

@@ -1,4 +1,4 @@
-"""Every question of a grid (framework, source, platform, driver branch, GPU) has the answer that trying all gives.
+"""Every question of a grid (framework, source, platform, driver branch, GPU) has the answer of exhaustive search.
 
     .venv-test/bin/python -m tests.resolve.test_grid [EVERY]
 
@@ -36,7 +36,7 @@ SHOWN = 20
 
 
 class Part(NamedTuple):
-    """The part of the grid that one process does at a time."""
+    """The part of the grid for one process at a time."""
 
     framework: str
     platform: Platform
@@ -45,7 +45,7 @@ class Part(NamedTuple):
 
 
 class Mismatch(NamedTuple):
-    """One question that has two answers."""
+    """One question with two different answers."""
 
     part: Part
     gpu: ComputeCapability
@@ -108,7 +108,7 @@ def ask(solver: Solver, part: Part, gpu: ComputeCapability, driver: DriverVersio
 
 
 def drivers(platform: Platform) -> list[DriverVersion | None]:
-    """The first driver of each branch on that system, the bare branch where it is not known, and an unknown driver."""
+    """The first driver of each branch on that system, the bare branch if it is unknown, and an unknown driver."""
     known: list[DriverVersion | None] = [None]
     for branch in shipped().cuda.branches:
         first = branch.first_windows if platform.is_windows else branch.first_linux
@@ -132,15 +132,13 @@ def compare(part: Part, every: int = 1) -> Outcome:
     shelf = Shelf(shipped(), part.framework, part.platform, part.source)
     known = [None if driver is None else driver.parts for driver in numbers]
     expected = [(gpu, answer) for gpu in gpus for answer in shelf.answers(gpu, known)][::every]
-    asked_for = [driver for _ in gpus for driver in numbers][::every]
+    given = [driver for _ in gpus for driver in numbers][::every]
     between = time.perf_counter()
-    answers = [
-        ask(solver_of(shipped()), part, gpu, driver) for (gpu, _), driver in zip(expected, asked_for, strict=True)
-    ]
+    answers = [ask(solver_of(shipped()), part, gpu, driver) for (gpu, _), driver in zip(expected, given, strict=True)]
     end = time.perf_counter()
     wrong = [
         Mismatch(part, gpu, driver, right, answer)
-        for (gpu, right), driver, answer in zip(expected, asked_for, answers, strict=True)
+        for (gpu, right), driver, answer in zip(expected, given, answers, strict=True)
         if answer != (right if isinstance(right, Stack) else None)
     ]
     causes = Counter(right for _, right in expected if isinstance(right, Cause))
@@ -167,7 +165,7 @@ def compare_grid(every: int = 1) -> Outcome:
     "every",
     [pytest.param(1, marks=pytest.mark.thorough, id="the whole grid"), pytest.param(11, id="an eleventh of it")],
 )
-def test_the_solver_answers_as_trying_everything_does(every: int) -> None:
+def test_the_solver_agrees_with_exhaustive_search(every: int) -> None:
     grid = compare_grid(every)
     assert grid.cells * every >= LEAST_CELLS
     shown = "\n".join(str(mismatch) for mismatch in grid.mismatches)
@@ -175,7 +173,7 @@ def test_the_solver_answers_as_trying_everything_does(every: int) -> None:
 
 
 def main(every: int) -> None:
-    """Print how the grid comes out."""
+    """Print the result of the grid."""
     start = time.perf_counter()
     grid = compare_grid(every)
     seconds = time.perf_counter() - start

@@ -4,7 +4,7 @@ What an answer promises is judged with the rules of ``tests.resolve.reference``,
 
     LAWS_TIMES=50 .venv-test/bin/python -m pytest tests/resolve/test_laws.py
 
-asks fifty times as many questions.
+checks fifty times as many questions.
 """
 
 from __future__ import annotations
@@ -48,10 +48,10 @@ from tests.resolve.drawn import (
     POLICIES,
     PYTHONS,
     Question,
-    asked,
     gpu_kinds,
     locked_versions_of,
     machines,
+    question_of,
     questions,
     version_ranges,
 )
@@ -87,7 +87,7 @@ def answer(question: Question) -> Solution:
 
 
 def can_solve(question: Question) -> bool:
-    """Whether there is one."""
+    """Whether there is an answer."""
     return SOLVER.can_solve(*question)
 
 
@@ -95,7 +95,7 @@ def can_solve(question: Question) -> bool:
 
 
 def floors_of(solution: Solution, machine: Machine) -> Iterator[reference.Driver]:
-    """Every driver that something in the stack takes at least on ``machine``."""
+    """The oldest driver of everything in the stack on ``machine``."""
     cuda = MATRIX.cuda
     full = reference.full_drivers(cuda, windows=machine.windows_driver)
     assert solution.toolkit is not None
@@ -113,7 +113,7 @@ def floors_of(solution: Solution, machine: Machine) -> Iterator[reference.Driver
 
 @law(80)
 @given(questions(policies=POLICIES))
-def test_every_build_has_code_for_every_gpu_that_the_drivers_run(question: Question) -> None:
+def test_every_build_has_code_for_every_gpu_that_its_driver_supports(question: Question) -> None:
     solution = answer(question)
     for machine in question.problem.machines:
         floors = list(floors_of(solution, machine))
@@ -162,7 +162,7 @@ def test_all_builds_share_one_toolkit_one_cudnn_one_python_and_one_owner_of_cuda
 
 
 def _may_stand_beside_others(build: Release, question: Question) -> bool:
-    """Whether pip installs other frameworks beside a build that brings no CUDA: that of the same major will do."""
+    """Whether pip installs other frameworks with a build that brings no CUDA: one of the same major is enough."""
     by_pip = question.request.format in PYTHON_FORMATS and len(question.problem.frameworks) > 1
     return by_pip and build.cuda_libraries is CudaLibraries.NONE
 
@@ -179,8 +179,8 @@ def _check_cudnn(solution: Solution, build: Release) -> None:
 
 @law(40)
 @given(questions(policies=POLICIES), st.sampled_from(MOMENTS))
-def test_every_version_was_released_before_the_day_that_was_given(question: Question, moment: str) -> None:
-    solution = answer(question.asking(packages=Packages(exclude_newer=moment)))
+def test_every_version_was_released_before_the_cutoff(question: Question, moment: str) -> None:
+    solution = answer(question.changed(packages=Packages(exclude_newer=moment)))
     assert all(build.released is not None and build.released < moment[:10] for build in builds(solution))
 
 
@@ -188,16 +188,16 @@ def test_every_version_was_released_before_the_day_that_was_given(question: Ques
 @given(questions(policies=POLICIES), st.sampled_from(GLIBCS))
 def test_the_c_library_of_every_machine_is_new_enough(question: Question, glibc: LibcVersion) -> None:
     there = tuple(machine._replace(glibc=glibc) for machine in question.problem.machines)
-    solution = answer(question.asking(machines=there, platform=Platform.LINUX_64))
+    solution = answer(question.changed(machines=there, platform=Platform.LINUX_64))
     assert all(build.glibc is None or build.glibc <= glibc for build in builds(solution))
     if solution.owner is Owner.CONDA and solution.cudnn is not None:
         assert solution.cudnn.conda_glibc is None or solution.cudnn.conda_glibc <= glibc
 
 
 @pytest.mark.parametrize(("glibc", "cudnn"), [("2.12", None), ("2.17", "8.1.0.77")])
-def test_the_cudnn_that_conda_brings_for_a_wheel_suits_the_c_library(glibc: str, cudnn: str | None) -> None:
-    """The wheel of TensorFlow 2.8 runs from 2.12 on, and the oldest cuDNN 8.1 of conda-forge from 2.17."""
-    solution = SOLVER.solve(*asked("tensorflow<2.11", gpu="8.6", glibc=glibc, sources=(Source.PYPI,)))
+def test_the_cudnn_that_conda_installs_for_a_wheel_fits_the_c_library(glibc: str, cudnn: str | None) -> None:
+    """The wheel of TensorFlow 2.8 runs with 2.12 or newer, and the oldest cuDNN 8.1 of conda-forge with 2.17."""
+    solution = SOLVER.solve(*question_of("tensorflow<2.11", gpu="8.6", glibc=glibc, sources=(Source.PYPI,)))
     assert (None if solution is None else str(solution.cudnn.version if solution.cudnn else "")) == cudnn
 
 
@@ -218,22 +218,18 @@ def two_drivers(draw: st.DrawFn, machine: Machine) -> tuple[Machine, Machine]:
 
 @law(30)
 @given(questions(frameworks=(1, 2), sources=UNRANKED, formats=("requirements",)), st.data())
-def test_a_newer_driver_within_the_gpus_life_never_loses_an_answer_nor_gives_an_older_one(
-    question: Question, data: st.DataObject
-) -> None:
+def test_a_newer_supported_driver_never_gives_an_older_or_no_answer(question: Question, data: st.DataObject) -> None:
     first, *rest = question.problem.machines
     older, newer = data.draw(two_drivers(first))
-    before = answer(question.asking(machines=(older, *rest)))
-    after = SOLVER.solve(*question.asking(machines=(newer, *rest)))
+    before = answer(question.changed(machines=(older, *rest)))
+    after = SOLVER.solve(*question.changed(machines=(newer, *rest)))
     assert after is not None
     assert versions(after) >= versions(before)
 
 
 @law(50)
 @given(questions(sources=UNRANKED, formats=("requirements",)), st.data())
-def test_a_further_machine_or_gpu_never_makes_possible_what_was_not_nor_gives_a_newer_answer(
-    question: Question, data: st.DataObject
-) -> None:
+def test_another_machine_or_gpu_never_gives_a_newer_answer(question: Question, data: st.DataObject) -> None:
     problem = question.problem
     first, *rest = problem.machines
     if data.draw(st.booleans()):
@@ -241,7 +237,7 @@ def test_a_further_machine_or_gpu_never_makes_possible_what_was_not_nor_gives_a_
     else:
         gpus = dict(first.gpus) | dict.fromkeys(data.draw(gpu_kinds()), "")
         more = (first._replace(gpus=tuple(sorted(gpus.items()))), *rest)
-    after = answer(question.asking(machines=more))
+    after = answer(question.changed(machines=more))
     before = SOLVER.solve(*question)
     assert before is not None
     assert versions(after) <= versions(before)
@@ -249,27 +245,27 @@ def test_a_further_machine_or_gpu_never_makes_possible_what_was_not_nor_gives_a_
 
 @law(50)
 @given(questions(), st.data())
-def test_a_further_constraint_never_makes_possible_what_was_not(question: Question, data: st.DataObject) -> None:
+def test_another_constraint_never_makes_a_request_solvable(question: Question, data: st.DataObject) -> None:
     kind = data.draw(st.sampled_from(("python", "cuda", "date", "versions", "source", "glibc")))
     problem, request = question.problem, question.request
     if kind == "python":
-        further = question.asking(python=data.draw(st.sampled_from(PYTHONS)) & (problem.python or ANY))
+        further = question.changed(python=data.draw(st.sampled_from(PYTHONS)) & (problem.python or ANY))
     elif kind == "cuda":
-        further = question.asking(cuda=data.draw(st.sampled_from(CUDAS)) & (problem.cuda or ANY))
+        further = question.changed(cuda=data.draw(st.sampled_from(CUDAS)) & (problem.cuda or ANY))
     elif kind == "date":
         limits = (data.draw(st.sampled_from(MOMENTS)), request.packages.exclude_newer)
-        further = question.asking(packages=Packages(exclude_newer=min(filter(None, limits))))
+        further = question.changed(packages=Packages(exclude_newer=min(filter(None, limits))))
     elif kind == "versions":
         first, *rest = problem.frameworks
         added = data.draw(st.sampled_from(version_ranges(first.framework)))
-        further = question.asking(frameworks=(first._replace(specifier=first.specifier & added), *rest))
+        further = question.changed(frameworks=(first._replace(specifier=first.specifier & added), *rest))
     elif kind == "source":  # the two that only a name brings in are not among those that a request has without one
         usual = [it for it in DEFAULT_SOURCES if it.is_wheel or request.format not in PYTHON_FORMATS]
         sources = [(source,) for source in request.sources or usual]
-        further = question.asking(sources=data.draw(st.sampled_from(sources)))
+        further = question.changed(sources=data.draw(st.sampled_from(sources)))
     else:
         there = tuple(it._replace(glibc=it.glibc or data.draw(st.sampled_from(GLIBCS))) for it in problem.machines)
-        further = question.asking(machines=there)
+        further = question.changed(machines=there)
     assume(can_solve(further))
     assert can_solve(question)
 
@@ -293,13 +289,13 @@ def used() -> Solver:
 
 @law(40)
 @given(question=questions(policies=POLICIES))
-def test_a_fresh_solver_and_a_used_one_answer_alike(used: Solver, question: Question) -> None:
+def test_a_fresh_solver_and_a_used_one_agree(used: Solver, question: Question) -> None:
     assert Solver(MATRIX).solve(*question) == used.solve(*question)
 
 
 @law(80)
 @given(questions(policies=POLICIES))
-def test_there_is_an_answer_where_one_can_be_solved_for(question: Question) -> None:
+def test_the_quick_check_agrees_with_the_solver(question: Question) -> None:
     assert (SOLVER.solve(*question) is not None) is can_solve(question)
 
 
@@ -342,16 +338,16 @@ def test_a_conflict_is_real_and_none_of_its_constraints_can_be_left_out(question
         assert SOLVER.can_solve(*restricted(*question, minimal - {left_out})), left_out
 
 
-def test_to_give_a_source_up_takes_no_build_away() -> None:
-    """jax-releases has jax 0.4.16, and none of its builds run on Blackwell; that is not for want of such a release."""
-    conflict = explain(*asked("jax==0.4.16", gpu="12.0", sources=(Source.JAX_RELEASES,)), SOLVER)
+def test_removing_a_source_excludes_no_build() -> None:
+    """jax-releases has jax 0.4.16, and none of its builds run on Blackwell; the release itself exists."""
+    conflict = explain(*question_of("jax==0.4.16", gpu="12.0", sources=(Source.JAX_RELEASES,)), SOLVER)
     assert conflict.code == "gpu-not-supported"
     assert {constraint.kind for constraint in conflict.minimal} == {Kind.FRAMEWORK, Kind.VERSION, Kind.GPU}
 
 
 @law(60)
 @given(questions(most_machines=2))
-def test_every_way_out_has_the_stack_that_it_promises(question: Question) -> None:
+def test_every_suggested_change_has_the_promised_stack(question: Question) -> None:
     assume(not can_solve(question))
     minimal = explain(*question, SOLVER).minimal
     for way in ways_out(*question, minimal, SOLVER):
@@ -366,15 +362,15 @@ def test_every_way_out_has_the_stack_that_it_promises(question: Question) -> Non
 
 @pytest.mark.parametrize("gpu", ["6.1", "7.5", "8.6", "9.0", "10.3", "12.0"])
 @pytest.mark.parametrize("framework", ["cupy", "jax", "pytorch>=2.5", "tensorflow"])
-def test_the_driver_that_a_way_out_names_is_the_oldest_that_will_do(framework: str, gpu: str) -> None:
-    question = asked(framework, gpu=gpu, sources=())
+def test_a_suggested_driver_is_the_oldest_that_works(framework: str, gpu: str) -> None:
+    question = question_of(framework, gpu=gpu, sources=())
     (machine,) = question.problem.machines
-    question = question.asking(machines=(machine._replace(driver=DRIVERS[False][0]),))
+    question = question.changed(machines=(machine._replace(driver=DRIVERS[False][0]),))
     minimal = explain(*question, SOLVER).minimal
     drivers = [way.request.driver for way in ways_out(*question, minimal, SOLVER) if way.request.driver is not None]
     assert len(drivers) == 1
     older = [driver for driver in DRIVERS[False] if driver.parts < drivers[0].parts and len(driver.parts) > 1]
-    assert not any(can_solve(question.asking(machines=(machine._replace(driver=driver),))) for driver in older)
+    assert not any(can_solve(question.changed(machines=(machine._replace(driver=driver),))) for driver in older)
 
 
 # The policies
@@ -384,20 +380,20 @@ BY_ANOTHER_ORDER = (Policy.NEWEST_CUDA, Policy.WIDEST_GPU)
 
 @law(40)
 @given(questions())
-def test_every_policy_has_an_answer_for_the_same_questions(question: Question) -> None:
+def test_every_policy_answers_the_same_questions(question: Question) -> None:
     solvable = can_solve(question)
     locked = locked_versions_of(answer(question)) if solvable else LockedVersions((), "3.11", "12.4")
     for policy in POLICIES:
-        solution = SOLVER.solve(*question.asking(prefer=policy, locked=locked))
+        solution = SOLVER.solve(*question.changed(prefer=policy, locked=locked))
         assert (solution is not None) is solvable, policy
 
 
 @law(40)
 @given(questions(sources=ONE_SOURCE))
 def test_no_policy_gives_a_newer_cuda_than_newest_cuda(question: Question) -> None:
-    newest = answer(question.asking(prefer=Policy.NEWEST_CUDA))
+    newest = answer(question.changed(prefer=Policy.NEWEST_CUDA))
     for policy in (Policy.NEWEST_FRAMEWORK, Policy.WIDEST_GPU):
-        assert toolkit_of(newest) >= toolkit_of(answer(question.asking(prefer=policy)))
+        assert toolkit_of(newest) >= toolkit_of(answer(question.changed(prefer=policy)))
 
 
 @law(35)
@@ -406,7 +402,7 @@ def test_the_widest_stack_serves_as_many_gpus_as_the_newest_and_needs_no_newer_d
     question: Question,
 ) -> None:
     newest = answer(question)
-    widest = answer(question.asking(prefer=Policy.WIDEST_GPU))
+    widest = answer(question.changed(prefer=Policy.WIDEST_GPU))
     assert reach(widest) >= reach(newest)
     if reach(widest) == reach(newest):
         assert widest.minimum_driver is not None
@@ -415,18 +411,18 @@ def test_the_widest_stack_serves_as_many_gpus_as_the_newest_and_needs_no_newer_d
 
 
 def test_the_widest_stack_for_two_generations_serves_as_many_gpus_as_the_newest() -> None:
-    """PyTorch 1.10.2 serves Kepler with an older cuDNN; the one that serves 7.0 and 9.0 together has left it behind."""
-    question = asked("pytorch", gpu="7.0", sources=(Source.CONDA_FORGE,))
+    """PyTorch 1.10.2 supports Kepler with an older cuDNN; the one for 7.0 and 9.0 together has dropped it."""
+    question = question_of("pytorch", gpu="7.0", sources=(Source.CONDA_FORGE,))
     (machine,) = question.problem.machines
-    question = question.asking(machines=(machine._replace(gpus=(*machine.gpus, (ComputeCapability(9, 0), ""))),))
-    assert reach(answer(question.asking(prefer=Policy.WIDEST_GPU))) >= reach(answer(question))
+    question = question.changed(machines=(machine._replace(gpus=(*machine.gpus, (ComputeCapability(9, 0), ""))),))
+    assert reach(answer(question.changed(prefer=Policy.WIDEST_GPU))) >= reach(answer(question))
 
 
 @law(60)
 @given(questions())
 def test_a_locked_answer_stays(question: Question) -> None:
     before = answer(question)
-    after = answer(question.asking(prefer=Policy.LOCKED, locked=locked_versions_of(before)))
+    after = answer(question.changed(prefer=Policy.LOCKED, locked=locked_versions_of(before)))
     assert builds(after) == builds(before)
     assert (after.python, after.toolkit) == (before.python, before.toolkit)
 
@@ -434,31 +430,31 @@ def test_a_locked_answer_stays(question: Question) -> None:
 @law(50)
 @given(questions(frameworks=(1, 1), sources=ONE_SOURCE), st.sampled_from(BY_ANOTHER_ORDER))
 def test_the_locked_package_stays_whatever_policy_chose_it(question: Question, policy: Policy) -> None:
-    before = answer(question.asking(prefer=policy))
-    after = answer(question.asking(prefer=Policy.LOCKED, locked=locked_versions_of(before)))
+    before = answer(question.changed(prefer=policy))
+    after = answer(question.changed(prefer=Policy.LOCKED, locked=locked_versions_of(before)))
     assert locked_versions_of(after).packages == locked_versions_of(before).packages
 
 
 def test_the_cuda_of_a_locked_answer_stays() -> None:
-    question = asked("cupy==12.2.0", gpu="8.9", sources=(Source.CONDA_FORGE,))
-    before = answer(question.asking(prefer=Policy.WIDEST_GPU))
-    after = answer(question.asking(prefer=Policy.LOCKED, locked=locked_versions_of(before)))
+    question = question_of("cupy==12.2.0", gpu="8.9", sources=(Source.CONDA_FORGE,))
+    before = answer(question.changed(prefer=Policy.WIDEST_GPU))
+    after = answer(question.changed(prefer=Policy.LOCKED, locked=locked_versions_of(before)))
     assert toolkit_of(after) == toolkit_of(before)
 
 
 def test_the_second_package_of_a_locked_answer_stays() -> None:
-    """CuPy's build strings on conda-forge do not name the CUDA, and jax has to go with the build that is taken."""
-    first, second = (asked(name, gpu="8.9", sources=(Source.CONDA_FORGE,)) for name in ("cupy", "jax"))
-    question = first.asking(frameworks=(*first.problem.frameworks, *second.problem.frameworks))
-    before = answer(question.asking(prefer=Policy.WIDEST_GPU))
-    after = answer(question.asking(prefer=Policy.LOCKED, locked=locked_versions_of(before)))
+    """CuPy's build strings on conda-forge do not name the CUDA, and jax must match the chosen build."""
+    first, second = (question_of(name, gpu="8.9", sources=(Source.CONDA_FORGE,)) for name in ("cupy", "jax"))
+    question = first.changed(frameworks=(*first.problem.frameworks, *second.problem.frameworks))
+    before = answer(question.changed(prefer=Policy.WIDEST_GPU))
+    after = answer(question.changed(prefer=Policy.LOCKED, locked=locked_versions_of(before)))
     assert versions(after) == versions(before)
 
 
 def test_the_source_of_a_locked_answer_stays() -> None:
-    question = asked("jax", gpu="8.6", sources=())
-    before = answer(question.asking(sources=(Source.CONDA_FORGE,)))
-    after = answer(question.asking(prefer=Policy.LOCKED, locked=locked_versions_of(before)))
+    question = question_of("jax", gpu="8.6", sources=())
+    before = answer(question.changed(sources=(Source.CONDA_FORGE,)))
+    after = answer(question.changed(prefer=Policy.LOCKED, locked=locked_versions_of(before)))
     assert builds(after) == builds(before)
 
 
@@ -489,11 +485,11 @@ def reach(solution: Solution) -> int:
 
 
 class _TooSlow(Exception):  # noqa: N818  # the question is given up, nothing is wrong
-    """The plain search tries each build with each; beyond some hundred refusals it is left alone."""
+    """The plain search tries each build with each; questions with more than some hundred failures are skipped."""
 
 
 class Patient(BaseReporter[Requirement, Candidate, str]):
-    """Lets a search meet many dead ends before it is given up."""
+    """Allows a search many dead ends before it gives up."""
 
     def __init__(self) -> None:
         self._left = 500
@@ -506,7 +502,7 @@ class Patient(BaseReporter[Requirement, Candidate, str]):
 
 
 def searched(provider: Provider) -> Mapping[str, Candidate] | None:
-    """What resolvelib finds without any help."""
+    """The answer of resolvelib without any help."""
     resolver: Resolver[Requirement, Candidate, str] = Resolver(provider, Patient())
     try:
         return resolver.resolve(provider.request_roots, max_rounds=100_000).mapping

@@ -1,6 +1,6 @@
 """The grid's comparison on matrices that no one would ship, made by random changes to the shipped one.
 
-They tell rules apart that shipped rows do not: code for one architecture or family alone, kernels that are PTX in part,
+They cover rules that shipped rows do not: code for one architecture or family alone, kernels that are PTX in part,
 toolkits without a driver that supports them in full, GPUs with other lives, versions in no order.
 """
 
@@ -41,7 +41,7 @@ class MadeUp(Matrix):
 
     @cached_property
     def cuda(self) -> CudaTable:
-        """Other lives, and toolkits that are missing, have no full driver or compile for other GPUs."""
+        """Other driver ranges, and toolkits that are missing, have no full driver or compile for other GPUs."""
         true = self._true.cuda
         return true._replace(
             architectures=tuple(self._lived(row, true) for row in true.architectures),
@@ -104,7 +104,7 @@ class MadeUp(Matrix):
 
 
 def drivers(cuda: CudaTable, platform: Platform) -> Sequence[DriverVersion | None]:
-    """Bare branches, floors and full drivers; often an unknown driver, which leaves the other rules something to do."""
+    """Bare branches, floors and full drivers; often an unknown driver, so that the other rules matter."""
     windows = platform.is_windows
     known = [DriverVersion.parse(str(branch.branch)) for branch in cuda.branches]
     known += [toolkit.floor(windows=windows) for toolkit in cuda.toolkits]
@@ -113,7 +113,7 @@ def drivers(cuda: CudaTable, platform: Platform) -> Sequence[DriverVersion | Non
 
 
 @pytest.mark.parametrize("seed", [1, *(pytest.param(it, marks=pytest.mark.thorough) for it in range(2, 13))])
-def test_the_solver_answers_a_made_up_matrix_as_trying_everything_does(seed: int) -> None:
+def test_the_solver_agrees_with_exhaustive_search_on_a_made_up_matrix(seed: int) -> None:
     matrix = MadeUp(seed)
     solver = Solver(matrix)
     wrong, solvable, causes = [], 0, set()

@@ -1,4 +1,4 @@
-"""Notes about newer releases are true: another source has them, or they need only a newer driver."""
+"""Notes about newer releases are true: another source has them, or they only need a newer driver."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ FAST_GPUS = {
     "cupy": ("3.7", "9.0"),
     "onnxruntime": ("8.6",),
 }
-"""The part of the grid of frameworks and GPUs that the fast suite asks; the thorough one asks all."""
+"""The part of the grid of frameworks and GPUs that the fast suite checks; the thorough one checks all."""
 
 
-def asked(framework: str, gpu: str, driver: DriverVersion | None, version: str = "") -> tuple[Request, Problem]:
+def question(framework: str, gpu: str, driver: DriverVersion | None, version: str = "") -> tuple[Request, Problem]:
     machine = Machine(driver, ((ComputeCapability.parse(gpu), ""),), None)
     frameworks = (FrameworkRequest(framework, SpecifierSet(version)),)
     problem = Problem(frameworks, Platform.LINUX_64, (machine,), cpu=False, python=None, cuda=None)
@@ -52,28 +52,28 @@ def waiting(solution: Solution) -> list[tuple[str, str]]:
         for framework in FAST_GPUS
     ],
 )
-def test_a_release_that_waits_for_a_driver_fits_from_that_driver_on_and_not_before(framework: str, gpu: str) -> None:
+def test_a_release_that_needs_a_driver_fits_from_exactly_that_driver(framework: str, gpu: str) -> None:
     drivers = sorted({branch.first(windows=False) for branch in MATRIX.cuda.branches}, key=lambda driver: driver.parts)
-    told = 0
+    checked = 0
     for driver in drivers:
-        solution = SOLVER.solve(*asked(framework, gpu, driver))
+        solution = SOLVER.solve(*question(framework, gpu, driver))
         for version, needed in waiting(solution) if solution is not None else ():
-            told += 1
-            assert SOLVER.solve(*asked(framework, gpu, driver, f"=={version}")) is None
-            assert SOLVER.solve(*asked(framework, gpu, DriverVersion.parse(needed), f"=={version}")) is not None
+            checked += 1
+            assert SOLVER.solve(*question(framework, gpu, driver, f"=={version}")) is None
+            assert SOLVER.solve(*question(framework, gpu, DriverVersion.parse(needed), f"=={version}")) is not None
             older = DriverVersion.parse(f"{int(needed.partition('.')[0]) - 1}.99")
-            assert SOLVER.solve(*asked(framework, gpu, older, f"=={version}")) is None
-    assert told or (framework, gpu) != ("pytorch", "8.6")
+            assert SOLVER.solve(*question(framework, gpu, older, f"=={version}")) is None
+    assert checked or (framework, gpu) != ("pytorch", "8.6")
 
 
-def test_nothing_waits_for_a_driver_that_would_end_the_gpus_life() -> None:
-    solution = SOLVER.solve(*asked("pytorch", "6.1", DriverVersion.parse("580.65.06")))
+def test_no_release_needs_a_driver_that_dropped_the_gpu() -> None:
+    solution = SOLVER.solve(*question("pytorch", "6.1", DriverVersion.parse("580.65.06")))
     assert solution is not None
     assert waiting(solution) == []
 
 
-def test_nothing_waits_where_the_driver_is_not_known() -> None:
-    solution = SOLVER.solve(*asked("pytorch", "8.6", None))
+def test_no_driver_is_suggested_if_the_driver_is_unknown() -> None:
+    solution = SOLVER.solve(*question("pytorch", "8.6", None))
     assert solution is not None
     assert waiting(solution) == []
 
@@ -83,23 +83,23 @@ def test_the_note_appears_once(envsolve: Envsolve) -> None:
     assert result.err.count("note: a newer pytorch, 2.15.0, needs NVIDIA driver 580.65.06 or newer\n") == 1
 
 
-def test_what_fits_from_another_source_waits_for_nothing(envsolve: Envsolve) -> None:
+def test_a_release_available_from_another_source_needs_no_driver(envsolve: Envsolve) -> None:
     result = envsolve("-f", "jax", "--gpu", "8.0", "--driver", "550.54.15")
     assert "needs NVIDIA driver" not in result.err
     assert f"--source {Source.PYPI} to choose it" in result.err
 
 
-def test_a_driver_may_rise_to_the_end_of_a_gpus_life_and_not_beyond() -> None:
-    """The last branch of Pascal is R580, the next is R590: CUDA 13 asks for R580, which Pascal would have."""
+def test_a_suggested_driver_still_supports_the_gpu() -> None:
+    """The last branch of Pascal is R580, the next is R590: CUDA 13 needs R580, which would still support Pascal."""
     old, new = DriverVersion.parse("470.256.02"), DriverVersion.parse("570.26")
-    waits = SOLVER.solve(*asked("pytorch", "6.1", old))
+    waits = SOLVER.solve(*question("pytorch", "6.1", old))
     assert waits is not None
     assert waiting(waits) == [("2.14.1", "525.60.13")]
-    done = SOLVER.solve(*asked("pytorch", "6.1", new))
+    done = SOLVER.solve(*question("pytorch", "6.1", new))
     assert done is not None
     assert waiting(done) == []
 
 
-def test_a_jetson_gets_its_driver_with_jetpack_and_waits_for_none(envsolve: Envsolve) -> None:
+def test_a_jetson_gets_its_driver_with_jetpack(envsolve: Envsolve) -> None:
     result = envsolve("-f", "pytorch", "--gpu", "8.7", "--driver", "540.3.0", "--platform", "linux-aarch64")
     assert "needs NVIDIA driver" not in result.err

@@ -20,19 +20,19 @@ SOLVER = Solver(Matrix(find_matrix()))
 
 
 def part(platform: Platform, *frameworks: str, gpu: str | None = "8.6", driver: str | None = None) -> Part:
-    asked = tuple(FrameworkRequest(*parse_framework(text)) for text in frameworks)
+    requested = tuple(FrameworkRequest(*parse_framework(text)) for text in frameworks)
     gpus = () if gpu is None else ((ComputeCapability.parse(gpu), ""),)
     version = None if driver is None else DriverVersion.parse(driver)
     machine = Machine(version, gpus, None, windows_driver=platform.is_windows)
-    problem = Problem(asked, platform, (machine,), cpu=gpu is None, python=None, cuda=None)
-    return Request(asked), problem
+    problem = Problem(requested, platform, (machine,), cpu=gpu is None, python=None, cuda=None)
+    return Request(requested), problem
 
 
 def versions(solutions: list[Solution], number: int = 0) -> list[str]:
     return [str(solution.choices[number].release.version) for solution in solutions]
 
 
-def test_the_newest_version_that_fits_everywhere_is_taken_everywhere() -> None:
+def test_the_newest_common_version_is_used_on_all_platforms() -> None:
     alone = SOLVER.solve(*part(Platform.LINUX_64, "tensorflow"))
     both = agreed([part(Platform.LINUX_64, "tensorflow"), part(Platform.WIN_64, "tensorflow")], SOLVER)
     assert alone is not None
@@ -43,21 +43,21 @@ def test_the_newest_version_that_fits_everywhere_is_taken_everywhere() -> None:
     assert list(differing(both)) == []
 
 
-def test_an_older_driver_on_one_platform_holds_the_other_back() -> None:
+def test_an_older_driver_on_one_platform_limits_the_others() -> None:
     linux, windows = part(Platform.LINUX_64, "pytorch"), part(Platform.WIN_64, "pytorch", driver="472.50")
     both = agreed([linux, windows], SOLVER)
     assert versions(both)[0] == versions(both)[1]
     assert [str(solution.toolkit.version.major if solution.toolkit else None) for solution in both][1] == "11"
 
 
-def test_if_no_version_fits_everywhere_each_platform_has_its_own_and_a_note_says_so() -> None:
+def test_without_a_common_version_each_platform_has_its_own_with_a_note() -> None:
     linux = part(Platform.LINUX_64, "tensorflow", gpu="12.0", driver="580.65.06")
     windows = part(Platform.WIN_64, "tensorflow", gpu="8.6")
     both = agreed([linux, windows], SOLVER)
     assert versions(both)[0] != versions(both)[1]
-    (told,) = differing(both)
-    assert "on linux-64" in told.text
-    assert "2.10.1 on win-64" in told.text
+    (note,) = differing(both)
+    assert "on linux-64" in note.text
+    assert "2.10.1 on win-64" in note.text
 
 
 def test_frameworks_agree_one_after_the_other() -> None:
@@ -69,20 +69,20 @@ def test_frameworks_agree_one_after_the_other() -> None:
 
 
 @pytest.mark.parametrize("platforms", [(Platform.LINUX_64, Platform.OSX_ARM64, Platform.WIN_64)])
-def test_cpu_stacks_agree_on_platforms_without_cuda_too(platforms: tuple[Platform, ...]) -> None:
+def test_cpu_stacks_also_agree_on_platforms_without_cuda(platforms: tuple[Platform, ...]) -> None:
     found = agreed([part(platform, "pytorch", gpu=None) for platform in platforms], SOLVER)
     assert len(set(versions(found))) == 1
     assert all(solution.toolkit is None for solution in found)
 
 
-def test_the_request_still_holds() -> None:
-    asked = "pytorch<2.10"
-    both = agreed([part(Platform.LINUX_64, asked), part(Platform.WIN_64, asked)], SOLVER)
+def test_the_request_still_applies() -> None:
+    requirement = "pytorch<2.10"
+    both = agreed([part(Platform.LINUX_64, requirement), part(Platform.WIN_64, requirement)], SOLVER)
     assert all(SpecifierSet("<2.10").contains(version) for version in versions(both))
 
 
 @pytest.mark.parametrize("frameworks", [("pytorch",), ("jax", "pytorch"), ("tensorflow<2.18",)])
-def test_the_python_is_the_newest_that_all_platforms_have(frameworks: tuple[str, ...]) -> None:
+def test_the_python_is_the_newest_of_all_platforms(frameworks: tuple[str, ...]) -> None:
     parts = [part(platform, *frameworks, gpu=None) for platform in (Platform.LINUX_64, Platform.WIN_64)]
     found = agreed(parts, SOLVER)
     (python,) = {solution.python for solution in found}
@@ -97,12 +97,12 @@ def test_the_python_is_the_newest_that_all_platforms_have(frameworks: tuple[str,
         assert not all(SOLVER.can_solve(*it) for it in newer), minor
 
 
-def test_where_conda_has_a_version_for_all_platforms_none_of_them_gets_wheels_for_a_newer_one() -> None:
+def test_conda_packages_for_all_platforms_are_preferred_to_newer_wheels_for_some() -> None:
     there = {Platform.LINUX_64: ("2.9.1", "2.11.0"), Platform.WIN_64: ("2.9.1", "2.10.0")}
 
     def narrowed(table: FrameworkTable) -> FrameworkTable:
-        kept = (it for it in table.releases if it.source.is_wheel or str(it.version) in there[it.platform])
-        return table._replace(releases=tuple(kept))
+        releases = (it for it in table.releases if it.source.is_wheel or str(it.version) in there[it.platform])
+        return table._replace(releases=tuple(releases))
 
     parts = [part(platform, "pytorch") for platform in there]
     parts = [(request._replace(format="environment"), problem) for request, problem in parts]

@@ -61,7 +61,7 @@ def test_the_extra_of_a_locked_wheel_stays(tmp_path: Path, build: str) -> None:
     assert solution.choices[0].release.build == build
 
 
-def test_a_locked_version_stays_next_to_a_newer_one(tmp_path: Path) -> None:
+def test_a_locked_version_stays_despite_a_newer_one(tmp_path: Path) -> None:
     matrix = made(tmp_path, {"version": "1.1"}, {})
     assert (
         str(answer(matrix, Policy.LOCKED, LockedVersions((("thing", "1.0", ""),))).choices[0].release.version) == "1.0"
@@ -69,7 +69,7 @@ def test_a_locked_version_stays_next_to_a_newer_one(tmp_path: Path) -> None:
     assert str(answer(matrix, Policy.LOCKED).choices[0].release.version) == "1.1"
 
 
-def test_of_equally_wide_builds_the_one_that_can_do_with_the_oldest_driver_is_taken(tmp_path: Path) -> None:
+def test_the_build_with_the_oldest_driver_is_chosen_among_equally_wide_ones(tmp_path: Path) -> None:
     """The first runs from 520 on with 12.4, though it also admits 12.5, which takes 530; the second takes 525."""
     rows = (
         {"build": "from-520", "cuda_requires": ">=12.4,<12.8"},

@@ -99,9 +99,9 @@ def answer(
         None if glibc is None else LibcVersion.parse(glibc),
         windows_driver=windows,
     )
-    asked = (FrameworkRequest("thing", SpecifierSet()),)
-    problem = Problem(frameworks=asked, platform=platform, machines=(machine,), cpu=False, python=None, cuda=None)
-    return Solver(matrix).solve(Request(frameworks=asked, sources=wanted), problem)
+    requested = (FrameworkRequest("thing", SpecifierSet()),)
+    problem = Problem(frameworks=requested, platform=platform, machines=(machine,), cpu=False, python=None, cuda=None)
+    return Solver(matrix).solve(Request(frameworks=requested, sources=wanted), problem)
 
 
 def chosen(solution: Solution | None) -> str:
@@ -128,7 +128,7 @@ def test_a_fully_supported_cuda_comes_before_a_newer_one(tmp_path: Path) -> None
     assert chosen(answer(matrix)) == "newer"
 
 
-def test_full_support_on_windows_is_windows_own_number(tmp_path: Path) -> None:
+def test_full_support_on_windows_has_its_own_number(tmp_path: Path) -> None:
     matrix = made(tmp_path, {"build": "newer", **NEWER_CUDA}, {"build": "full"})
     assert chosen(answer(matrix, "570.30", windows=True)) == "full"
 
@@ -156,7 +156,7 @@ def test_a_preferred_source_comes_before_a_newer_release(tmp_path: Path) -> None
         (None, "12.0", "12.8"),  # the one whose libraries hold code for the GPU
     ],
 )
-def test_the_toolkit_covers_the_gpus_then_suits_the_driver_then_the_build(
+def test_the_toolkit_supports_the_gpus_then_the_driver_then_the_build(
     tmp_path: Path, driver: str | None, gpu: str, toolkit: str
 ) -> None:
     rows = {"cuda_requires": ">=12.4,<13", "sass": ["8.0", "9.0"], "ptx": ["9.0"]}
@@ -165,7 +165,7 @@ def test_the_toolkit_covers_the_gpus_then_suits_the_driver_then_the_build(
     assert str(solution.toolkit.version if solution.toolkit else None) == toolkit
 
 
-def test_of_toolkits_that_no_one_was_built_with_the_newest_is_chosen(tmp_path: Path) -> None:
+def test_the_newest_toolkit_is_chosen_if_none_has_builds(tmp_path: Path) -> None:
     solution = answer(made(tmp_path, {"cuda_requires": ">=12.5,<13"}))
     assert solution is not None
     assert str(solution.toolkit.version if solution.toolkit else None) == "12.8"
@@ -188,20 +188,20 @@ def test_ptx_needs_the_driver_that_supports_its_toolkit_in_full(
     assert (answer(matrix, driver, windows=windows) is not None) is fits
 
 
-def test_machine_code_runs_from_the_floor_on(tmp_path: Path) -> None:
+def test_machine_code_runs_from_the_driver_floor(tmp_path: Path) -> None:
     matrix = made(tmp_path, {})
     assert answer(matrix, "525.60.13") is not None
     assert answer(matrix, "525.60.12") is None
     assert answer(matrix, "526.00", windows=True) is None
 
 
-def test_what_serves_is_the_newest_ptx(tmp_path: Path) -> None:
+def test_the_newest_ptx_counts(tmp_path: Path) -> None:
     solution = answer(made(tmp_path, {"sass": ["7.0"], "ptx": ["7.0", "8.0"]}), "570.26", "9.0")
     assert solution is not None
     assert dict(solution.choices[0].runs_as) == {ComputeCapability(9, 0): "compute_80"}
 
 
-def test_a_toolkit_serves_no_gpu_older_than_its_compiler(tmp_path: Path) -> None:
+def test_a_toolkit_supports_no_gpu_that_its_compiler_dropped(tmp_path: Path) -> None:
     matrix = made(tmp_path, {"sass": ["6.0", "7.0"]})
     assert answer(matrix, "570.26", "6.0") is None
     assert answer(matrix, "570.26", "7.0") is not None
@@ -232,6 +232,6 @@ def test_cudnn_from_the_python_index_is_not(tmp_path: Path) -> None:
         ("", False),
     ],
 )
-def test_a_known_bad_build_is_refused_where_it_is_bad(tmp_path: Path, selection: str, fits: bool) -> None:
+def test_a_known_bad_build_is_refused_on_its_platforms(tmp_path: Path, selection: str, fits: bool) -> None:
     bad = f'[[known_bad]]\nversions = "==1.0"\nreason = "it breaks."\nevidence = ["e"]\n{selection}\n'
     assert (answer(made(tmp_path, {}, known_bad=bad)) is not None) is fits

@@ -1,4 +1,4 @@
-"""The reference itself, against answers computed by hand and against rules that no shipped row distinguishes.
+"""The reference itself, compared with answers computed by hand and with rules that no shipped row distinguishes.
 
 The rows behind an answer are quoted, so that a change of the matrix shows which line of reasoning it broke.
 """
@@ -67,7 +67,7 @@ def test_pascal_ends_with_r580(pytorch_wheels: Shelf) -> None:
 def test_hopper_needs_the_full_driver_of_what_is_compiled_there(
     tensorflow_wheels: Shelf, driver: str, version: str, toolkit: str, cudnn: str, python: str
 ) -> None:
-    """Ada, with machine code of its own in every kernel, takes 2.21.0 on all of these drivers."""
+    """Ada, with machine code in every kernel, gets 2.21.0 on all of these drivers."""
     found = answer(tensorflow_wheels, "9.0", driver)
     build = "cuda11" if toolkit.startswith("11") else "cuda12"
     assert found == Stack(version, "pypi", build, "tensorflow", toolkit, cudnn, python)
@@ -75,22 +75,22 @@ def test_hopper_needs_the_full_driver_of_what_is_compiled_there(
     assert ada == Stack("2.21.0", "pypi", "cuda12", "tensorflow", "12.9", "9.28.0.42", "3.13")
 
 
-def test_native_windows_takes_the_cudnn_of_conda_forge(matrix: Matrix) -> None:
-    """2.10.1 brings no CUDA and wants cuDNN 8.1.*: of 8.1.1.33 and 8.1.0.77 conda-forge has only the older one."""
+def test_native_windows_uses_the_cudnn_of_conda_forge(matrix: Matrix) -> None:
+    """2.10.1 brings no CUDA and needs cuDNN 8.1.*: of 8.1.1.33 and 8.1.0.77 conda-forge only has the older one."""
     shelf = Shelf(matrix, "tensorflow", Platform.WIN_64, Source.PYPI)
     expected = Stack("2.10.1", "pypi", "cuda11", "tensorflow", "11.2", "8.1.0.77", "3.10")
     assert answer(shelf, "8.6", "566.36") == expected
     assert answer(shelf, "9.0", "566.36") == Cause.TOOLKIT  # 11.2 ends at 8.6
 
 
-def test_a_part_that_is_not_stated_counts_as_equal() -> None:
+def test_an_unstated_part_counts_as_equal() -> None:
     assert meets((580,), (580, 65, 6))
     assert meets((580, 65, 6), (580,))
     assert not meets((579, 99), (580,))
     assert meets((535, 104, 5), (535, 86, 9))
 
 
-def test_an_unknown_driver_is_one_that_drives_the_gpu() -> None:
+def test_an_unknown_driver_is_one_that_supports_the_gpu() -> None:
     assert allowed(None, None, (580, 65, 6))
     assert allowed(None, 590, (580, 65, 6))
     assert not allowed(None, 495, (520, 61, 5))
@@ -111,7 +111,7 @@ def test_an_unknown_driver_is_one_that_drives_the_gpu() -> None:
         ("10.0f", "12.0", False, False),
     ],
 )
-def test_what_runs_where(target: str, gpu: str, as_sass: bool, as_ptx: bool) -> None:
+def test_builds_run_on_the_expected_gpus(target: str, gpu: str, as_sass: bool, as_ptx: bool) -> None:
     code, capability = CodeTarget.parse(target), ComputeCapability.parse(gpu)
     assert serves_as_sass(code, capability) is as_sass
     assert serves_as_ptx(code, capability) is as_ptx

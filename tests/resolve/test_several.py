@@ -1,4 +1,4 @@
-"""Several frameworks in one environment have the versions that putting every build beside every other gives."""
+"""Several frameworks in one environment have the versions found by combining every build with every other."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ WHEELS = {Source.PYPI: 0, Source.PYTORCH: 0}
 MIXED = CONDA | WHEELS
 LEAST_ANSWERS = 50
 FEW = TOGETHER[1], TOGETHER[3]
-"""Of these the fast suite asks; the thorough one of all."""
+"""The fast suite checks these; the thorough one all."""
 ALL = [
     pytest.param(names, id=" ".join(names), marks=[] if names in FEW else [pytest.mark.thorough]) for names in TOGETHER
 ]
@@ -41,7 +41,7 @@ Builds = tuple[Release, ...]
 
 
 class Cell(NamedTuple):
-    """One question: what runs on this GPU under this driver."""
+    """One question: the builds for this GPU with this driver."""
 
     platform: Platform
     gpu: ComputeCapability
@@ -82,28 +82,28 @@ def expected(
 
 
 def anywhere(names: tuple[str, ...], cell: Cell) -> Builds | None:
-    """The newest of conda-forge alone and of wheels alone; only where neither has any, of both together."""
+    """The newest of conda-forge alone and of wheels alone; of both together only if neither has any."""
     alone = [found for found in (expected(names, cell, CONDA), expected(names, cell, WHEELS)) if found is not None]
     return max(alone, key=versions) if alone else expected(names, cell, MIXED)
 
 
 def versions(builds: Builds) -> tuple[Version, ...]:
-    """What makes one source better than another."""
+    """The order of sources."""
     return tuple(build.version for build in builds)
 
 
 def differences(
     names: tuple[str, ...], every: int, right: Callable[[Cell], Builds | None], sources: tuple[Source, ...]
 ) -> list[str]:
-    """The cells that have two answers, in words."""
+    """The cells with two different answers, in words."""
     return [
-        f"{cell.platform} {cell.gpu} {cell.driver}: {_told(best)} is right, and the answer is {_told(answer)}"
+        f"{cell.platform} {cell.gpu} {cell.driver}: {_labels(best)} is right, and the answer is {_labels(answer)}"
         for cell in cells(every)
         if (best := right(cell)) != (answer := answered(names, cell, sources))
     ]
 
 
-def _told(builds: Builds | None) -> str:
+def _labels(builds: Builds | None) -> str:
     return " with ".join(build.label for build in builds or ()) or "nothing"
 
 
@@ -131,24 +131,24 @@ def test_several_frameworks_from_wheels_go_by_source_before_version(names: tuple
 
 
 @pytest.mark.parametrize("names", ALL)
-def test_several_frameworks_from_anywhere_are_mixed_only_where_no_group_has_them_all(names: tuple[str, ...]) -> None:
+def test_several_frameworks_are_mixed_only_without_a_common_source(names: tuple[str, ...]) -> None:
     assert differences(names, 23, lambda cell: anywhere(names, cell), ()) == []
 
 
 def test_the_questions_have_answers_of_all_three_kinds() -> None:
     """Otherwise the comparisons above would compare nothing with nothing."""
-    asked = [
+    questions = [
         (names, cell) for names in (("cupy", "onnxruntime"), ("pytorch", "paddlepaddle")) for cell in cells(every=29)
     ]
-    alone = [max((expected(*it, CONDA), expected(*it, WHEELS)), key=bool) for it in asked]
+    alone = [max((expected(*it, CONDA), expected(*it, WHEELS)), key=bool) for it in questions]
     assert len([found for found in alone if found]) >= LEAST_ANSWERS
-    without = [it for it, found in zip(asked, alone, strict=True) if not found]
+    without = [it for it, found in zip(questions, alone, strict=True) if not found]
     mixed = [expected(*it, MIXED) for it in without]
     assert any(mixed)
     assert not all(mixed)
 
 
-def test_every_framework_is_the_newest_that_goes_with_those_before_it() -> None:
+def test_every_framework_is_the_newest_compatible_with_those_before_it() -> None:
     """CuPy 14.1.1 has a build for 13, which fits ONNX Runtime 1.26.0, and one for 12, which R590 supports in full.
 
     The second comes first, and with it no ONNX Runtime after 1.24.4 holds code for Blackwell.

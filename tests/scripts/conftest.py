@@ -1,4 +1,4 @@
-"""An index to read, what is on its shelf, and a way to observe its wheels."""
+"""An index to read, with the files on its shelf, and a way to observe its wheels."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def _no_proxy(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def index() -> Iterator[ServedIndex]:
-    """A package index on the loopback interface, empty."""
+    """An empty package index on the loopback interface."""
     with served_index() as server:
         yield server
 

@@ -1,4 +1,4 @@
-"""A wheel in memory that answers as a wheel at a distance does."""
+"""A wheel in memory with the interface of a remote wheel."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _TAGS = {
 
 
 class FakeWheel(Wheel):
-    """Its members come from a mapping; everything else is the real thing."""
+    """Its members come from a mapping; everything else is real."""
 
     def __init__(self, file: WheelFile, contents: Mapping[str, bytes], *, deep: bool = True) -> None:
         self.file = file

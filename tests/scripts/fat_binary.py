@@ -1,4 +1,4 @@
-"""Fat binaries as NVIDIA's tools write them, as far as the refresh reads them: for fixtures."""
+"""Fat binaries like those of NVIDIA's tools, as far as the refresh reads them: for fixtures."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A package index on the loopback interface: listings in both forms, files in ranges, and the ways it may fail."""
+"""A package index on the loopback interface: listings in both formats, byte ranges, and the ways it may fail."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class _Listed(NamedTuple):
 
 
 class ServedIndex(ThreadingHTTPServer):
-    """Serves what was added. ``sent`` counts the bytes of each file that went out, ``asked`` the requests for it.
+    """Serves what was added. ``sent`` counts the bytes of each file that went out, ``requests`` the requests for it.
 
     ``failures`` says what goes wrong, by the name of a file or of a project. ``form`` is that of the listings,
     ``files_at``, ``sha256`` and, by a file's name, ``uploaded`` what they say of files; ``credentials`` are the
@@ -43,7 +43,7 @@ class ServedIndex(ThreadingHTTPServer):
         self.form: Literal["json", "html"] = "json"
         self.failures: dict[str, Failure] = {}
         self.sent: Counter[str] = Counter()
-        self.asked: Counter[str] = Counter()
+        self.requests: Counter[str] = Counter()
         self.files: dict[str, _Listed] = {}
         self.files_at = "../../files/"
         self.sha256: str | None = None
@@ -52,15 +52,15 @@ class ServedIndex(ThreadingHTTPServer):
 
     @property
     def endpoint(self) -> str:
-        """Where the listings are."""
+        """The URL of the listings."""
         return f"http://127.0.0.1:{self.server_address[1]}/simple/"
 
     def url(self, name: str) -> str:
-        """Where one file is."""
+        """The URL of one file."""
         return f"http://127.0.0.1:{self.server_address[1]}/files/{name}"
 
     def add(self, *files: BuiltFile, yanked: bool = False) -> None:
-        """Put files on the index."""
+        """Add files to the index."""
         for file in files:
             self.files[file.name] = _Listed(file.content, yanked)
 
@@ -68,14 +68,14 @@ class ServedIndex(ThreadingHTTPServer):
         """The files of one project."""
         return {name: file for name, file in self.files.items() if canonicalize_name(name.split("-")[0]) == project}
 
-    def wheels_asked(self) -> int:
-        """How many requests went to wheels so far."""
-        return sum(count for name, count in self.asked.items() if name.endswith(".whl"))
+    def wheel_requests(self) -> int:
+        """The number of requests for wheels so far."""
+        return sum(count for name, count in self.requests.items() if name.endswith(".whl"))
 
 
 @contextmanager
 def served_index() -> Iterator[ServedIndex]:
-    """An index that answers until the block is left."""
+    """An index that answers until the block ends."""
     with ServedIndex() as server:
         thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.004}, daemon=True)
         thread.start()
@@ -92,13 +92,13 @@ class _Answer(BaseHTTPRequestHandler):
     disable_nagle_algorithm = True
 
     def setup(self) -> None:
-        """Hold little in the kernel, so that what was written is about what was wanted."""
+        """Use small buffers in the kernel, so that about as much is written as requested."""
         self.request.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, _PIECE)
         super().setup()
 
     def do_GET(self) -> None:
         _, room, name, *_ = [*self.path.split("/"), "", ""]
-        self.server.asked[name] += 1
+        self.server.requests[name] += 1
         self.server.credentials.add(self.headers.get("Authorization", ""))
         failure = self.server.failures.get(name)
         if failure == "busy-once":
@@ -117,9 +117,9 @@ class _Answer(BaseHTTPRequestHandler):
 
     def _listing(self, project: str) -> None:
         files = self.server.of_project(project)
-        said = self.server.sha256
+        digest = self.server.sha256
         hashes = {
-            name: hashlib.sha256(file.content).hexdigest() if said is None else said for name, file in files.items()
+            name: hashlib.sha256(file.content).hexdigest() if digest is None else digest for name, file in files.items()
         }
         if self.server.form == "json":
             listed = [
@@ -174,11 +174,11 @@ class _Answer(BaseHTTPRequestHandler):
             self.close_connection = True
 
     def handle(self) -> None:
-        """As ever; a client that hangs up is no error."""
+        """A client that closes its connection is not an error."""
         try:
             super().handle()
         except OSError:
             self.close_connection = True
 
     def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - its name in http.server
-        """Say nothing."""
+        """No output."""

@@ -1,4 +1,4 @@
-"""A table of toolkit components that is read at a glance."""
+"""A small table of toolkit components."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A random sample is read again: what it finds, and what it does not take from the cache."""
+"""A random sample is read again: its result, and what is not read from the cache."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ EMPTY = 'schema_version = 1\nupdated = "2026-01-05"\nframework = "pytorch"\nalia
 
 @pytest.fixture
 def matrix(index: ServedIndex, tmp_path: Path) -> Path:
-    """A matrix that says what is on the index."""
+    """A matrix that matches the index."""
     for version in ("2.7.0", "2.8.0", "2.9.0"):
         index.add(*(torch_wheel(version, tags=f"{python}-{python}-{LINUX}") for python in ("cp311", "cp312")))
     matrix = tmp_path / "matrix"
@@ -46,14 +46,14 @@ def _check(matrix: Path, index: ServedIndex, *arguments: str) -> tuple[int, str,
     return result.exit_code, result.stdout, result.stderr
 
 
-def test_a_matrix_that_says_what_was_shipped_passes(matrix: Path, index: ServedIndex) -> None:
-    asked = index.wheels_asked()
+def test_a_matrix_that_matches_the_wheels_passes(matrix: Path, index: ServedIndex) -> None:
+    requests = index.wheel_requests()
     code, out, _ = _check(matrix, index, "--sample", "3")
     assert (code, out) == (0, "pytorch: 3 rows of 2.7.0, 2.8.0, 2.9.0 read again, all as the matrix says\n")
-    assert index.wheels_asked() == 2 * asked
+    assert index.wheel_requests() == 2 * requests
 
 
-def test_a_wheel_that_holds_something_else_fails(matrix: Path, index: ServedIndex) -> None:
+def test_a_different_wheel_fails(matrix: Path, index: ServedIndex) -> None:
     for python in ("cp311", "cp312"):
         index.add(torch_wheel("2.8.0", tags=f"{python}-{python}-{LINUX}", library=torch_library("sm_90")))
     code, out, _ = _check(matrix, index, "--sample", "3")
@@ -61,13 +61,13 @@ def test_a_wheel_that_holds_something_else_fails(matrix: Path, index: ServedInde
     assert "      sass: 7.5 8.0 9.0 -> 9.0\n" in out
 
 
-def test_one_seed_is_one_sample(matrix: Path, index: ServedIndex) -> None:
+def test_a_seed_determines_the_sample(matrix: Path, index: ServedIndex) -> None:
     first = _check(matrix, index, "--sample", "1", "--seed", "7")
     assert first == _check(matrix, index, "--sample", "1", "--seed", "7")
     assert "seed 7\n" in first[2]
 
 
-def test_a_wheel_that_cannot_be_read_is_no_difference(matrix: Path, index: ServedIndex) -> None:
+def test_an_unreadable_wheel_is_not_a_difference(matrix: Path, index: ServedIndex) -> None:
     for name in index.files:
         index.failures[name] = "missing"
     code, _, err = _check(matrix, index)
@@ -97,7 +97,7 @@ def test_builds_of_pytorchs_own_index_are_checked_one_by_one(
     assert CliRunner().invoke(check, [*command, "--index-url", index.endpoint]).exit_code == 3
 
 
-def test_any_wheel_may_speak_for_its_release() -> None:
+def test_the_order_of_checked_wheels_depends_on_the_seed() -> None:
     pythons = [f"3.{minor}" for minor in range(8, 16)]
     names = {python: f"t-1-cp{python.replace('.', '')}-none-win_amd64.whl" for python in pythons}
     wheels = [WheelFile("t", Version("1"), names[it], "", None, "win-64", (it,), None) for it in pythons]
@@ -107,7 +107,7 @@ def test_any_wheel_may_speak_for_its_release() -> None:
     assert ShuffledShelf(wheels, 1).platforms("t", Version("1")) == ["win-64"]
 
 
-def test_another_day_of_release_fails(matrix: Path, index: ServedIndex) -> None:
+def test_another_release_date_fails(matrix: Path, index: ServedIndex) -> None:
     index.uploaded = {f"torch-2.8.0-cp311-cp311-{LINUX}.whl": "2025-08-06T10:00:00Z"}
     code, out, _ = _check(matrix, index, "--sample", "3")
     assert code == 1

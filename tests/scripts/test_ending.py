@@ -1,4 +1,4 @@
-"""How the scripts end where they cannot go on: a key was pressed, the disk is full."""
+"""How the scripts end if they cannot continue: an interrupt, or a full disk."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def _environment(tmp_path: Path) -> dict[str, str]:
 
 
 @SCRIPTS
-def test_an_interruption_ends_it_at_once_and_in_silence(
+def test_an_interrupt_stops_it_at_once_without_a_message(
     script: str, matrix: Path, index: ServedIndex, tmp_path: Path
 ) -> None:
     with socket.create_server(("127.0.0.1", 0)) as silent:
@@ -90,7 +90,7 @@ def test_a_full_disk_is_one_clear_error(script: str, matrix: Path, index: Served
 
 
 @SCRIPTS
-def test_it_is_a_program_of_its_own(script: str, tmp_path: Path) -> None:
+def test_it_is_an_executable_program(script: str, tmp_path: Path) -> None:
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
     ran = subprocess.run(
         [ROOT / "scripts" / script, "--help"],
@@ -112,7 +112,7 @@ def test_a_wrong_option_is_named(script: str) -> None:
     assert "No such option" in ran.stderr
 
 
-def test_a_folder_that_takes_no_file_is_one_clear_error(matrix: Path, index: ServedIndex, tmp_path: Path) -> None:
+def test_an_unwritable_folder_is_one_clear_error(matrix: Path, index: ServedIndex, tmp_path: Path) -> None:
     (tmp_path / "cache").write_text("", encoding="utf-8")
     command = _command("refresh_matrix.py", matrix, index.endpoint)
     ran = subprocess.run(command, capture_output=True, text=True, check=False, env=_environment(tmp_path))

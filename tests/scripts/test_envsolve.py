@@ -1,4 +1,4 @@
-"""``scripts/envsolve`` finds its checkout from wherever it is called, by whatever links."""
+"""``scripts/envsolve`` finds its checkout from any directory, through any links."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ SCRIPTS = Path(__file__).parents[2] / "scripts"
 
 @pytest.fixture
 def checkout(tmp_path: Path) -> Path:
-    """A checkout whose environment is made already, with an envsolve that prints its arguments."""
+    """A checkout whose environment exists already, with an envsolve that prints its arguments."""
     root = tmp_path / "a checkout"
     (root / "scripts").mkdir(parents=True)
     for name in ("envsolve", "environment.sh"):

@@ -1,4 +1,4 @@
-"""What an index lists, in the words of the matrix."""
+"""The files of an index, in the terms of the matrix."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def _listed(index: ServedIndex, session: requests.Session, cache: Path, *names: 
         ("py2.py3-none-any", [None], [], None),
     ],
 )
-def test_the_tags_of_a_wheel_say_its_platforms_pythons_and_c_library(
+def test_tags_of_a_wheel_give_its_platforms_pythons_and_c_library(
     tags: str,
     platforms: list[str | None],
     pythons: list[str],
@@ -71,12 +71,12 @@ def test_the_tags_of_a_wheel_say_its_platforms_pythons_and_c_library(
     ],
 )
 @pytest.mark.parametrize("form", ["json", "html"])
-def test_what_the_matrix_does_not_hold_is_left_out(
+def test_wheels_outside_of_the_matrix_are_left_out(
     name: str, form: Literal["json", "html"], index: ServedIndex, session: requests.Session, tmp_path: Path
 ) -> None:
     index.form = form
-    kept = "thing-1.0-cp312-cp312-win_amd64.whl"
-    assert [wheel.filename for wheel in _listed(index, session, tmp_path, name, kept)] == [kept]
+    wheel_name = "thing-1.0-cp312-cp312-win_amd64.whl"
+    assert [wheel.filename for wheel in _listed(index, session, tmp_path, name, wheel_name)] == [wheel_name]
 
 
 @pytest.mark.parametrize("form", ["json", "html"])
@@ -89,7 +89,7 @@ def test_withdrawn_files_are_left_out(
     assert [wheel.version for wheel in found] == [Version("1.0")]
 
 
-def test_both_forms_of_a_listing_say_the_same(index: ServedIndex, session: requests.Session, tmp_path: Path) -> None:
+def test_both_formats_of_a_listing_agree(index: ServedIndex, session: requests.Session, tmp_path: Path) -> None:
     names = ("thing-1.0-cp312-cp312-win_amd64.whl", "thing-1.0+local.1-cp312-cp312-manylinux_2_28_x86_64.whl")
     as_json = _listed(index, session, tmp_path, *names)
     index.form = "html"
@@ -97,13 +97,13 @@ def test_both_forms_of_a_listing_say_the_same(index: ServedIndex, session: reque
     assert all(wheel.sha256 and wheel.url == index.url(wheel.filename) for wheel in as_json)
 
 
-def test_offline_the_last_listing_counts(index: ServedIndex, session: requests.Session, tmp_path: Path) -> None:
+def test_offline_uses_the_last_listing(index: ServedIndex, session: requests.Session, tmp_path: Path) -> None:
     online = _listed(index, session, tmp_path, "thing-1.0-cp312-cp312-win_amd64.whl")
     assert Index(index.endpoint, tmp_path, session, offline=True).wheels("thing") == online
-    assert index.asked["thing"] == 1
+    assert index.requests["thing"] == 1
 
 
-def test_a_version_is_of_the_day_of_its_first_file(
+def test_a_version_has_the_date_of_its_first_file(
     index: ServedIndex, session: requests.Session, tmp_path: Path
 ) -> None:
     index.uploaded = {
@@ -118,7 +118,7 @@ def test_a_version_is_of_the_day_of_its_first_file(
     assert _listed(index, session, tmp_path, *list(index.uploaded)[:2])
     assert online.released("thing") == {"1.0": "2026-01-22", "0.9": "2025-11-12", "0.8": "2025-10-15"}
     assert online.wheels("thing")
-    assert index.asked["thing"] == 2
+    assert index.requests["thing"] == 2
     assert Index(index.endpoint, tmp_path, session, offline=True).released("thing") == online.released("thing")
 
 
@@ -127,12 +127,10 @@ def test_offline_a_listing_that_was_never_read_is_an_error(session: requests.Ses
         Index("http://127.0.0.1:1/simple", tmp_path, session, offline=True).wheels("thing")
 
 
-def test_a_cached_listing_that_a_crash_cut_short_counts_as_none(
-    index: ServedIndex, session: requests.Session, tmp_path: Path
-) -> None:
+def test_a_truncated_cached_listing_is_ignored(index: ServedIndex, session: requests.Session, tmp_path: Path) -> None:
     _listed(index, session, tmp_path, "thing-1.0-cp312-cp312-win_amd64.whl")
-    (kept,) = tmp_path.rglob("thing.json")
-    kept.write_text(kept.read_text(encoding="utf-8")[:-9], encoding="utf-8")
+    (cached,) = tmp_path.rglob("thing.json")
+    cached.write_text(cached.read_text(encoding="utf-8")[:-9], encoding="utf-8")
     with pytest.raises(RefreshError, match="is not in the cache"):
         Index(index.endpoint, tmp_path, session, offline=True).wheels("thing")
 
@@ -149,16 +147,14 @@ def test_the_cache_holds_no_password(index: ServedIndex, session: requests.Sessi
 @pytest.mark.parametrize(
     "tag", ["win_amd64.../../../../out", "win_amd64.\\out", "win_amd64.\n", "win_amd64" + ".x" * 120]
 )
-def test_a_name_that_is_no_name_of_a_file_is_left_out(
+def test_an_invalid_file_name_is_left_out(
     tag: str, index: ServedIndex, session: requests.Session, tmp_path: Path
 ) -> None:
     assert _listed(index, session, tmp_path, f"thing-1.0-cp312-cp312-{tag}.whl") == []
 
 
 @pytest.mark.parametrize("sha256", ["../" * 5, "0" * 63, "g" * 64, ""])
-def test_a_hash_of_another_form_counts_as_none(
-    sha256: str, index: ServedIndex, session: requests.Session, tmp_path: Path
-) -> None:
+def test_an_invalid_hash_is_ignored(sha256: str, index: ServedIndex, session: requests.Session, tmp_path: Path) -> None:
     index.sha256 = sha256
     (file,) = _listed(index, session, tmp_path, "thing-1.0-cp312-cp312-win_amd64.whl")
     assert file.sha256 is None
@@ -168,7 +164,7 @@ def test_a_hash_of_another_form_counts_as_none(
     "left",
     ["[3]", "[[], []]", '[[], {"1.0": 3}]', '[["abc"], {}]', '[[["a"]], {}]', '[[["a", "b", 3]], {}]', "[" * 90_000],
 )
-def test_a_cached_listing_of_another_shape_counts_as_none(left: str, session: requests.Session, tmp_path: Path) -> None:
+def test_a_cached_listing_of_another_shape_is_ignored(left: str, session: requests.Session, tmp_path: Path) -> None:
     place = tmp_path / "listings" / "http-127.0.0.1-1-simple"
     place.mkdir(parents=True)
     (place / "thing.json").write_text(left, encoding="utf-8")
@@ -196,13 +192,13 @@ def _wheel(pythons: tuple[str, ...], glibc: str | None, tags: str = "", build: s
     return WheelFile("thing", Version("1.0"), name, "", None, "linux-64", pythons, glibc)
 
 
-def test_wheels_stand_newest_python_first() -> None:
+def test_wheels_are_sorted_by_the_newest_python() -> None:
     wheels = [_wheel((python,), "2.28") for python in ("3.9", "3.11", "3.10")]
     chosen = Listing([*wheels, _wheel((), "2.28")]).wheels("thing", Version("1.0"))
     assert [wheel.pythons for wheel in chosen] == [("3.11",), ("3.10",), ("3.9",), ()]
 
 
-def test_of_several_wheels_for_one_python_the_one_that_pip_takes_comes_first() -> None:
+def test_the_wheel_that_pip_installs_comes_first() -> None:
     old = _wheel(("3.12",), "2.17", "cp312-cp312-manylinux2014_x86_64")
     first = _wheel(("3.12",), "2.28")
     second = _wheel(("3.12",), "2.28", build="-2")
@@ -227,5 +223,5 @@ def test_the_c_library_of_a_release_is_the_lowest_that_every_python_runs_on(
     assert glibc_of(_wheel(pythons, glibc) for pythons, glibc in wheels) == floor
 
 
-def test_pythons_are_in_the_order_of_their_numbers() -> None:
+def test_pythons_are_sorted_numerically() -> None:
     assert pythons_of([_wheel(("3.10", "3.9"), None), _wheel(("3.11", "3.9"), None)]) == ["3.9", "3.10", "3.11"]

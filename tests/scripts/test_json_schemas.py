@@ -1,4 +1,4 @@
-"""The schemas of the JSON of all commands: they are up to date, and what commands print is what they say."""
+"""The schemas of the JSON of all commands: they are up to date, and match the output of commands."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tests.json_documents import DOCUMENTS_OF, closed, require_documented, valid
 SNAPSHOTS = Path(__file__).parents[1] / "snapshots"
 
 
-def test_the_files_are_up_to_date_and_no_other_is_there() -> None:
+def test_the_files_are_up_to_date_without_extra_ones() -> None:
     if os.environ.get("ENVSOLVE_UPDATE_SNAPSHOTS"):
         write()
     files = {path.name: path.read_text(encoding="utf-8") for path in DIRECTORY.iterdir()}
@@ -38,11 +38,11 @@ def test_every_document_is_printed_by_a_command() -> None:
 
 
 @pytest.mark.parametrize("path", sorted(SNAPSHOTS.glob("*.json")), ids=lambda it: it.name)
-def test_a_snapshot_is_what_the_schema_says(path: Path) -> None:
+def test_a_snapshot_matches_the_schema(path: Path) -> None:
     require_documented(["--json"], path.read_text(encoding="utf-8"))
 
 
-def test_a_key_that_the_schema_does_not_have_fails_and_one_for_users_passes() -> None:
+def test_an_unknown_key_fails_in_the_strict_schema_and_passes_for_users() -> None:
     size: dict[str, Any] = {"schema_version": 1, "directory": "/", "files": 0, "bytes": 0, "limit": 1}
     for document in (
         size | {"more": 1},
@@ -55,7 +55,7 @@ def test_a_key_that_the_schema_does_not_have_fails_and_one_for_users_passes() ->
     assert Draft202012Validator(schema_of("cache-size")).is_valid(size | {"more": 1})
 
 
-def test_a_key_deep_inside_is_held_against_the_schema() -> None:
+def test_a_nested_key_is_checked_against_the_schema() -> None:
     answer = json.loads((SNAPSHOTS / "pytorch-gtx-1080-ti.json").read_text(encoding="utf-8"))
     assert validator("stack").is_valid(answer)
     answer["host"]["gpus"][0]["more"] = 1

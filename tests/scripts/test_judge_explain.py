@@ -1,4 +1,4 @@
-"""Judging by hand: a verdict is kept, is not asked for again, and is asked for again once the answer is another."""
+"""Judging by hand: a verdict is stored and not requested again until the answer changes."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def judged(cases: Path, verdicts: Path, keys: str = "", *options: str) -> str:
     return done.output
 
 
-def test_verdicts_are_kept_and_counted(tmp_path: Path) -> None:
+def test_verdicts_are_stored_and_counted(tmp_path: Path) -> None:
     cases, verdicts = tmp_path / "cases.jsonl", tmp_path / "verdicts.jsonl"
     rows = [
         {"id": "a", "text": TEXT, "cause": "an old driver"},
@@ -36,7 +36,7 @@ def test_verdicts_are_kept_and_counted(tmp_path: Path) -> None:
     assert "not judged: 0 of 3; changed since they were judged: 0" in figures
 
 
-def test_an_answer_that_changed_is_judged_again(tmp_path: Path) -> None:
+def test_a_changed_answer_is_judged_again(tmp_path: Path) -> None:
     cases, verdicts = tmp_path / "logs", tmp_path / "verdicts.jsonl"
     cases.mkdir()
     log = 'source = "https://example.org"\nfindings = ["driver-too-old"]\ntext = "{}"\n'

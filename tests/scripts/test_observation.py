@@ -1,4 +1,4 @@
-"""What was read of a wheel is kept: a run resumes, and works without a network."""
+"""Facts read from a wheel are cached: a run resumes, and works without a network."""
 
 from __future__ import annotations
 
@@ -31,13 +31,13 @@ class Reading(NamedTuple):
     session: requests.Session
 
     def read(self, edition: str = "first", *, offline: bool = False, deep: bool = False, fresh: bool = False) -> str:
-        """The one fact that is observed, read by a new run."""
+        """The one observed fact, read by a new run."""
         run = Observations(self.cache, edition, _observe, self.session, offline=offline, deep=deep, fresh=fresh)
         return run.read(self.file)["text"][0]
 
     def requests(self) -> int:
-        """How many requests went to wheels so far."""
-        return self.served.wheels_asked()
+        """The number of requests for wheels so far."""
+        return self.served.wheel_requests()
 
     def cached(self) -> Path:
         """The one file in the cache of wheels."""
@@ -57,26 +57,24 @@ def reading(index: ServedIndex, session: requests.Session, tmp_path: Path) -> Re
     return Reading(index, file, tmp_path, session)
 
 
-def test_a_second_run_asks_for_no_wheel(reading: Reading) -> None:
+def test_a_second_run_downloads_no_wheel(reading: Reading) -> None:
     first = reading.read()
-    asked = reading.requests()
-    assert asked > 0
+    before = reading.requests()
+    assert before > 0
     assert reading.read() == first
     assert reading.read(offline=True) == first
-    assert reading.requests() == asked
+    assert reading.requests() == before
 
 
 @pytest.mark.parametrize("change", [{"fresh": True}, {"edition": "second"}])
-def test_a_wheel_is_read_again_where_that_was_requested_or_more_is_looked_for(
-    change: dict[str, bool], reading: Reading
-) -> None:
+def test_a_wheel_is_read_again_on_request_or_for_more_facts(change: dict[str, bool], reading: Reading) -> None:
     first = reading.read()
-    asked = reading.requests()
+    before = reading.requests()
     assert reading.read(**change) == first  # type: ignore[arg-type]
-    assert reading.requests() == 2 * asked
+    assert reading.requests() == 2 * before
 
 
-def test_a_wheel_whose_large_library_was_held_back_is_read_again_by_a_deep_run_and_then_no_more(
+def test_a_wheel_with_a_skipped_library_is_read_once_more_by_a_deep_run(
     reading: Reading,
 ) -> None:
     def observe(wheel: Wheel) -> Observation:
@@ -87,16 +85,16 @@ def test_a_wheel_whose_large_library_was_held_back_is_read_again_by_a_deep_run_a
 
     assert text(deep=False) == text(deep=False) == []
     assert text(deep=True) == ["cuda = '12.8'"]
-    asked = reading.requests()
+    before = reading.requests()
     assert text(deep=True) == text(deep=False) == ["cuda = '12.8'"]
-    assert reading.requests() == asked
+    assert reading.requests() == before
 
 
 def test_a_wheel_of_the_same_name_with_other_bytes_is_another_wheel(reading: Reading) -> None:
     reading.read()
-    asked = reading.requests()
+    before = reading.requests()
     reading._replace(file=reading.file._replace(sha256="0" * 64)).read()
-    assert reading.requests() == 2 * asked
+    assert reading.requests() == 2 * before
 
 
 def test_offline_a_wheel_that_was_never_read_is_an_error(reading: Reading) -> None:
@@ -108,7 +106,7 @@ def test_offline_a_wheel_that_was_never_read_is_an_error(reading: Reading) -> No
 @pytest.mark.parametrize(
     "left", ["", '{"text": ["cu', "[]", "{}", "null", '{"read": 3}', '{"read": [], "text": "cuda"}', "[" * 90_000]
 )
-def test_a_cached_file_that_a_crash_cut_short_is_not_trusted(left: str, reading: Reading) -> None:
+def test_a_truncated_cached_file_is_ignored(left: str, reading: Reading) -> None:
     first = reading.read()
     whole = reading.cached().read_text(encoding="utf-8")
     reading.cached().write_text(left, encoding="utf-8")
@@ -118,14 +116,14 @@ def test_a_cached_file_that_a_crash_cut_short_is_not_trusted(left: str, reading:
     assert reading.cached().read_text(encoding="utf-8") == whole
 
 
-def test_a_wheel_that_could_not_be_read_is_not_stored(reading: Reading) -> None:
+def test_an_unreadable_wheel_is_not_stored(reading: Reading) -> None:
     reading.served.failures[reading.file.filename] = "missing"
     with pytest.raises(RefreshError):
         reading.read()
     assert not (reading.cache / "wheels").exists()
 
 
-def test_a_form_that_the_reader_does_not_know_names_the_wheel(reading: Reading) -> None:
+def test_an_unknown_form_names_the_wheel(reading: Reading) -> None:
     def observe(wheel: Wheel) -> Observation:
         raise ValueError("'gfx906' is not an architecture flag")
 
@@ -138,16 +136,14 @@ def test_each_member_that_was_read_is_listed_once(reading: Reading) -> None:
     assert seen["read"] == ["thing/version.py"]
 
 
-def test_what_was_requested_of_the_index_is_counted_and_what_the_cache_held_is_not(
-    reading: Reading, index: ServedIndex
-) -> None:
+def test_index_requests_are_counted_and_cached_files_are_not(reading: Reading, index: ServedIndex) -> None:
     run = Observations(reading.cache, "first", _observe, reading.session)
     run.read(reading.file)
     run.read(reading.file)
     assert (run.wheels_read, run.transferred) == (1, index.sent[reading.file.filename])
 
 
-def test_several_wheels_are_read_at_a_time(index: ServedIndex, session: requests.Session, tmp_path: Path) -> None:
+def test_several_wheels_are_read_concurrently(index: ServedIndex, session: requests.Session, tmp_path: Path) -> None:
     index.add(*(torch_wheel(f"2.{minor}.0", cuda=None) for minor in range(8)))
     files = Index(index.endpoint, tmp_path, session, offline=False).wheels("torch")
     run = Observations(tmp_path, "first", _observe, session)
@@ -160,7 +156,7 @@ def test_several_wheels_are_read_at_a_time(index: ServedIndex, session: requests
     assert run.transferred == sum(index.sent[file.filename] for file in files)
 
 
-def test_what_is_cached_is_there_as_a_whole_or_not_at_all(tmp_path: Path) -> None:
+def test_a_cached_file_is_complete_or_missing(tmp_path: Path) -> None:
     path = tmp_path / "folder" / "facts.json"
     assert cached(path) is None
     store(path, {"cuda": ["12.8"]})
@@ -169,7 +165,7 @@ def test_what_is_cached_is_there_as_a_whole_or_not_at_all(tmp_path: Path) -> Non
 
 
 @pytest.mark.parametrize("fresh", [False, True])
-def test_a_wheel_that_two_releases_share_is_read_once(reading: Reading, fresh: bool) -> None:
+def test_a_wheel_shared_by_two_releases_is_read_once(reading: Reading, fresh: bool) -> None:
     started = threading.Barrier(4)
 
     def observe(wheel: Wheel) -> Observation:
@@ -188,7 +184,7 @@ def test_a_wheel_that_two_releases_share_is_read_once(reading: Reading, fresh: b
     assert all(one == seen[0] for one in seen)
 
 
-def test_many_threads_may_keep_one_file_at_a_time(tmp_path: Path) -> None:
+def test_many_threads_may_store_the_same_file(tmp_path: Path) -> None:
     path = tmp_path / "facts.json"
     with ThreadPoolExecutor(8) as pool:
         list(pool.map(lambda number: store(path, ["a fact"] * 100 * number), range(200)))
@@ -196,13 +192,13 @@ def test_many_threads_may_keep_one_file_at_a_time(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == [path]
 
 
-def test_a_folder_that_takes_no_file_is_one_clear_error(reading: Reading, tmp_path: Path) -> None:
+def test_an_unwritable_folder_is_one_clear_error(reading: Reading, tmp_path: Path) -> None:
     (tmp_path / "file").write_text("", encoding="utf-8")
     with pytest.raises(RefreshError, match=r"\.json cannot be written: Not a directory$"):
         reading._replace(cache=tmp_path / "file").read()
 
 
-def test_what_stands_in_the_place_of_a_cached_file_is_one_clear_error_and_leaves_nothing(tmp_path: Path) -> None:
+def test_a_directory_in_place_of_a_cached_file_is_one_clear_error(tmp_path: Path) -> None:
     (tmp_path / "facts.json").mkdir()
     assert cached(tmp_path / "facts.json") is None
     with pytest.raises(RefreshError, match=r"facts\.json cannot be written: Is a directory$"):

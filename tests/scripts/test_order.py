@@ -1,4 +1,4 @@
-"""Where two look alike: which row stands first, which toolkit counts, which C library of several is needed."""
+"""Ties: which row comes first, which toolkit counts, which C library of several is needed."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def _file(folder: Path, *rows: str) -> MatrixFile:
     return MatrixFile(path)
 
 
-def _told(version: str, build: str) -> str:
+def _taken(version: str, build: str) -> str:
     return (
         f'version = "{version}"\nsource = "pypi"\nplatform = "linux-64"\nbuild = "{build}"\npackage = "thing"\n'
         'evidence = ["page"]'
@@ -38,14 +38,14 @@ def _told(version: str, build: str) -> str:
 
 
 @pytest.mark.parametrize("build", ["gpu", "cuda", "cuda13"])
-def test_a_gpu_build_stands_before_the_cpu_build_also_without_a_number(build: str, tmp_path: Path) -> None:
-    file = _file(tmp_path, _told("1.0", "cpu"))
+def test_a_gpu_build_is_sorted_before_the_cpu_build_even_without_a_number(build: str, tmp_path: Path) -> None:
+    file = _file(tmp_path, _taken("1.0", "cpu"))
     file.merge(_row("1.0", build), TODAY)
     assert [row["build"] for row in file.rows()] == [build, "cpu"]
 
 
-def test_the_cpu_build_stands_behind_a_gpu_build_without_a_number(tmp_path: Path) -> None:
-    file = _file(tmp_path, _told("1.0", "gpu"))
+def test_the_cpu_build_is_sorted_after_a_gpu_build_without_a_number(tmp_path: Path) -> None:
+    file = _file(tmp_path, _taken("1.0", "gpu"))
     file.merge(_row("1.0", "cpu"), TODAY)
     assert [row["build"] for row in file.rows()] == ["gpu", "cpu"]
 
@@ -59,15 +59,15 @@ def test_the_cpu_build_stands_behind_a_gpu_build_without_a_number(tmp_path: Path
     ],
 )
 def test_a_post_release_is_newer_than_its_release(there: str, new: str, order: list[str], tmp_path: Path) -> None:
-    file = _file(tmp_path, _told(there, "cpu"))
+    file = _file(tmp_path, _taken(there, "cpu"))
     file.merge(_row(new, "cpu"), TODAY)
     assert [row["version"] for row in file.rows()] == order
 
 
-def test_what_is_set_by_hand_stays_inferred_whatever_the_wheel_says(tmp_path: Path) -> None:
-    """The wheel's word does not count for it, so it proves nothing either."""
-    told = _told("1.0", "cuda12") + '\ncuda = "12.6"\nglibc = "2.28"\ninferred = ["cuda", "glibc"]\nby_hand = ["cuda"]'
-    file = _file(tmp_path, told)
+def test_facts_set_by_hand_stay_inferred_whatever_the_wheel_says(tmp_path: Path) -> None:
+    """The wheel's statement does not count for it, so it proves nothing either."""
+    row = _taken("1.0", "cuda12") + '\ncuda = "12.6"\nglibc = "2.28"\ninferred = ["cuda", "glibc"]\nby_hand = ["cuda"]'
+    file = _file(tmp_path, row)
     file.merge(_row("1.0", "cuda12", cuda="12.6", glibc="2.28"), TODAY)
     assert file.rows()[0]["inferred"] == ["cuda"]
 
@@ -76,7 +76,7 @@ COMPILERS = ("nvidia-cuda-nvcc", "nvidia-nvjitlink", "nvidia-nvvm")
 
 
 def _components() -> str:
-    """Two toolkits with a library and every compiler; the packages carry the major, and from 13 on they do not."""
+    """Two toolkits with a library and every compiler; packages have the major in their names before 13."""
     text = TOP.replace('framework = "thing"\n', "")
     for version in ("13.1.0", "13.0.2", "12.9.1", "12.8.1"):
         cuda, suffix = version.rpartition(".")[0], "-cu12" if version.startswith("12") else ""
@@ -87,18 +87,18 @@ def _components() -> str:
 
 @pytest.mark.parametrize("compiler", COMPILERS)
 @pytest.mark.parametrize(
-    ("suffix", "library", "asked", "admitted"),
+    ("suffix", "library", "requested", "admitted"),
     [("-cu12", "12.8", "12.9", ">=12.8,<13"), ("", "13.0", "13.1", ">=13.0,<14")],
 )
-def test_a_compiler_that_is_requested_in_a_newer_version_does_not_decide(
-    compiler: str, suffix: str, library: str, asked: str, admitted: str, tmp_path: Path
+def test_a_compiler_with_a_newer_version_does_not_decide(
+    compiler: str, suffix: str, library: str, requested: str, admitted: str, tmp_path: Path
 ) -> None:
     (tmp_path / "cuda_components.toml").write_text(_components(), encoding="utf-8")
     releases = CudaReleases(Matrix(tmp_path).components)
     libraries = requirements([f"nvidia-cublas{suffix}>={library}"])
     assert releases.admitted(libraries) == admitted
-    assert releases.admitted([*libraries, *requirements([f"{compiler}{suffix}>={asked}"])]) == admitted
-    assert releases.admitted(requirements([f"{compiler}{suffix}>={asked}"])) is None
+    assert releases.admitted([*libraries, *requirements([f"{compiler}{suffix}>={requested}"])]) == admitted
+    assert releases.admitted(requirements([f"{compiler}{suffix}>={requested}"])) is None
 
 
 @pytest.mark.parametrize(
@@ -110,10 +110,10 @@ def test_a_compiler_that_is_requested_in_a_newer_version_does_not_decide(
         ("manylinux_2_9_x86_64.manylinux_2_10_x86_64", "2.9"),
     ],
 )
-def test_of_several_tags_the_oldest_c_library_is_enough(
+def test_the_oldest_c_library_of_several_tags_counts(
     tags: str, glibc: str, index: ServedIndex, session: requests.Session, tmp_path: Path
 ) -> None:
-    """An installer takes a wheel where any of its tags fits."""
+    """An installer accepts a wheel if any of its tags fits."""
     index.add(BuiltFile(f"thing-1.0-cp312-cp312-{tags}.whl", b"a wheel"))
     (found,) = Index(index.endpoint, tmp_path, session, offline=False).wheels("thing")
     assert found.glibc == glibc

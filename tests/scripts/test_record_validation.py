@@ -1,4 +1,4 @@
-"""The report of a validation: what was measured, and plainly whether a GPU was there."""
+"""The report of a validation: the measurements, and plainly whether a GPU was present."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ MEASURED = {
 
 
 def answer(*, gpus: list[dict[str, Any]], driver: str | None) -> dict[str, Any]:
-    """What validate says, as far as the report goes by it."""
+    """The parts of validate's output that the report uses."""
     return {
         "ok": driver is not None,
         "device": "cuda",
@@ -38,7 +38,7 @@ def answer(*, gpus: list[dict[str, Any]], driver: str | None) -> dict[str, Any]:
     }
 
 
-def test_a_gpu_and_what_ran_on_it_are_named() -> None:
+def test_the_gpu_and_its_stack_are_recorded() -> None:
     gpus = [{"name": "NVIDIA H200", "compute_capability": "9.0", "count": 2}]
     text = "\n".join(report([answer(gpus=gpus, driver="580.65.06")]))
     assert "- 2 x NVIDIA H200, compute capability 9.0" in text
@@ -51,7 +51,7 @@ def test_a_gpu_and_what_ran_on_it_are_named() -> None:
     assert "- info `ptx-only`: compiled first" in text
 
 
-def test_that_no_gpu_was_there_is_reported_first() -> None:
+def test_a_missing_gpu_is_reported_first() -> None:
     lines = list(report([answer(gpus=[], driver=None)]))
     assert lines[2].startswith("**No NVIDIA GPU was available.**")
     assert any(line.endswith("no NVIDIA driver.") for line in lines)

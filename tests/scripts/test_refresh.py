@@ -71,7 +71,7 @@ TENSORFLOW = PYTORCH.replace('"pytorch"\naliases', '"tensorflow"\naliases').part
 
 
 class Ran(NamedTuple):
-    """What one run of the command did."""
+    """The result of one run of the command."""
 
     code: int
     out: str
@@ -79,7 +79,7 @@ class Ran(NamedTuple):
 
 
 class Maintainer(NamedTuple):
-    """A matrix, a cache and an index, and the command over them."""
+    """A matrix, a cache and an index, and the command for them."""
 
     served: ServedIndex
     matrix: Path
@@ -93,11 +93,11 @@ class Maintainer(NamedTuple):
         return Ran(result.exit_code, result.stdout, result.stderr)
 
     def text(self, framework: str = "pytorch") -> str:
-        """A file of the matrix as it stands."""
+        """The current content of a matrix file."""
         return (self.matrix / f"{framework}.toml").read_text(encoding="utf-8")
 
     def rows(self) -> list[dict[str, Any]]:
-        """The releases of PyTorch as they stand."""
+        """The current releases of PyTorch."""
         rows: list[dict[str, Any]] = tomllib.loads(self.text())["release"]
         return rows
 
@@ -121,7 +121,7 @@ def maintainer(index: ServedIndex, tmp_path: Path) -> Maintainer:
     return Maintainer(index, matrix, tmp_path / "cache")
 
 
-def test_the_difference_is_the_recorded_one(maintainer: Maintainer) -> None:
+def test_the_diff_equals_the_recorded_one(maintainer: Maintainer) -> None:
     ran = maintainer.runs("pytorch")
     assert ran.code == 0
     if os.environ.get("ENVSOLVE_UPDATE_SNAPSHOTS"):
@@ -129,7 +129,7 @@ def test_the_difference_is_the_recorded_one(maintainer: Maintainer) -> None:
     assert ran.out == SNAPSHOT.read_text(encoding="utf-8")
 
 
-def test_the_file_is_brought_up_to_the_wheels(maintainer: Maintainer) -> None:
+def test_the_file_is_updated_from_the_wheels(maintainer: Maintainer) -> None:
     assert maintainer.runs("pytorch").code == 0
     linux, arm, by_hand, older, oldest = maintainer.rows()
     assert (linux["version"], linux["platform"], linux["pythons"]) == ("2.9.0", "linux-64", ["3.11", "3.12"])
@@ -145,7 +145,7 @@ def test_the_file_is_brought_up_to_the_wheels(maintainer: Maintainer) -> None:
     assert 'updated = "2026-01-05"' not in text
 
 
-def test_the_days_of_releases_are_those_of_the_index(maintainer: Maintainer) -> None:
+def test_release_dates_are_those_of_the_index(maintainer: Maintainer) -> None:
     maintainer.served.uploaded = {
         f"torch-2.9.0-cp312-cp312-{LINUX}.whl": "2025-10-15T10:00:00Z",
         f"torch-2.9.0-cp312-cp312-{AARCH64}.whl": "2025-10-16T10:00:00Z",
@@ -157,20 +157,20 @@ def test_the_days_of_releases_are_those_of_the_index(maintainer: Maintainer) -> 
     assert "released" not in maintainer.runs("pytorch", "--offline").out
 
 
-def test_a_second_run_asks_for_no_wheel_and_changes_nothing(maintainer: Maintainer) -> None:
+def test_a_second_run_downloads_no_wheel_and_changes_nothing(maintainer: Maintainer) -> None:
     first = maintainer.runs("pytorch")
-    text, asked = maintainer.text(), maintainer.served.wheels_asked()
+    text, before = maintainer.text(), maintainer.served.wheel_requests()
     second = maintainer.runs("pytorch")
     assert (second.code, second.out) == (
         0,
         "pytorch.toml: 0 new, 0 changed, 1 without a wheel on the index\n  ? 2.7.0 pypi linux-64 cu126 torch\n",
     )
-    assert (maintainer.text(), maintainer.served.wheels_asked()) == (text, asked)
+    assert (maintainer.text(), maintainer.served.wheel_requests()) == (text, before)
     assert "3 wheels over the network, " in first.err
     assert "0 wheels over the network, 0.0 MB, " in second.err
 
 
-def test_to_look_changes_nothing_and_says_whether_there_is_a_difference(maintainer: Maintainer) -> None:
+def test_check_changes_nothing_and_reports_whether_there_is_a_difference(maintainer: Maintainer) -> None:
     looked = maintainer.runs("pytorch", "--dry-run")
     assert looked.code == 1
     assert maintainer.text() == PYTORCH
@@ -178,7 +178,7 @@ def test_to_look_changes_nothing_and_says_whether_there_is_a_difference(maintain
     assert maintainer.runs("pytorch", "--dry-run").code == 0
 
 
-def test_a_citation_alone_is_a_difference_too(maintainer: Maintainer) -> None:
+def test_a_citation_alone_is_also_a_difference(maintainer: Maintainer) -> None:
     maintainer.runs("pytorch")
     (maintainer.matrix / "pytorch.toml").write_text(
         maintainer.text().replace("torch/version.py, ", ""), encoding="utf-8"
@@ -188,7 +188,7 @@ def test_a_citation_alone_is_a_difference_too(maintainer: Maintainer) -> None:
     assert "  @ torch-2-9-0-linux-64: " in looked.out
 
 
-def test_offline_the_cache_is_enough(maintainer: Maintainer) -> None:
+def test_offline_uses_the_cache(maintainer: Maintainer) -> None:
     online = maintainer.runs("pytorch", "--dry-run")
     maintainer.served.files.clear()
     offline = maintainer.runs("pytorch", "--offline")
@@ -204,13 +204,13 @@ def test_offline_without_a_cache_there_is_nothing_to_read(maintainer: Maintainer
 
 def test_fresh_reads_every_wheel_again(maintainer: Maintainer) -> None:
     maintainer.runs("pytorch")
-    asked = maintainer.served.wheels_asked()
+    before = maintainer.served.wheel_requests()
     assert maintainer.runs("pytorch", "--fresh").code == 0
-    assert maintainer.served.wheels_asked() == 2 * asked
+    assert maintainer.served.wheel_requests() == 2 * before
     assert maintainer.runs("pytorch", "--fresh", "--offline").code == 2
 
 
-def test_an_index_that_is_not_there_writes_nothing(maintainer: Maintainer, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_unreachable_index_writes_nothing(maintainer: Maintainer, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("time.sleep", lambda _: None)  # between attempts
     ran = maintainer.runs("pytorch", endpoint="http://127.0.0.1:1/simple")
     assert (ran.code, ran.out) == (3, "")
@@ -224,7 +224,7 @@ def _texts(folder: Path) -> str:
 
 
 @pytest.mark.parametrize("failing", [None, "torch", f"torch-2.8.0-cp312-cp312-{LINUX}.whl"])
-def test_a_password_goes_to_the_index_and_nowhere_else(failing: str | None, maintainer: Maintainer) -> None:
+def test_a_password_is_sent_to_the_index_and_nowhere_else(failing: str | None, maintainer: Maintainer) -> None:
     if failing is not None:
         maintainer.served.failures[failing] = "forbidden"
     ran = maintainer.runs("pytorch", endpoint=maintainer.served.endpoint.replace("//", "//user:s3cr%65t@"))
@@ -245,23 +245,21 @@ def test_a_password_is_for_the_host_of_the_index_alone(maintainer: Maintainer) -
 @pytest.mark.parametrize(
     "url", ["user:s3cret@127.0.0.1/simple", "http://user:s3/cret@127.0.0.1/", "ftp://user:s3cret@127.0.0.1/", "http://"]
 )
-def test_a_url_that_is_none_is_refused_without_its_password(url: str, maintainer: Maintainer) -> None:
+def test_an_invalid_url_is_refused_without_its_password(url: str, maintainer: Maintainer) -> None:
     ran = maintainer.runs("pytorch", endpoint=url)
     assert (ran.code, ran.out, ran.err.count("\n")) == (3, "", 1)
     assert ran.err.startswith("error: the URL of the index ")
     assert "s3" not in ran.err
 
 
-def test_an_index_without_the_framework_is_not_taken_for_an_empty_one(maintainer: Maintainer) -> None:
+def test_an_index_without_the_framework_is_not_an_empty_one(maintainer: Maintainer) -> None:
     ran = maintainer.runs("pytorch", endpoint=maintainer.served.endpoint.replace("simple", "elsewhere"))
     assert (ran.code, ran.out, ran.err) == (3, "", "error: the index has no wheel of torch\n")
     assert maintainer.text() == PYTORCH
 
 
 @pytest.mark.parametrize("failure", ["cut", "missing", "no-ranges"])
-def test_a_wheel_that_cannot_be_read_is_named_and_the_others_are_merged(
-    failure: Failure, maintainer: Maintainer
-) -> None:
+def test_an_unreadable_wheel_is_named_and_the_others_are_merged(failure: Failure, maintainer: Maintainer) -> None:
     name = f"torch-2.8.0-cp312-cp312-{LINUX}.whl"
     maintainer.served.failures[name] = failure
     ran = maintainer.runs("pytorch")
@@ -276,7 +274,7 @@ def test_a_wheel_that_cannot_be_read_is_named_and_the_others_are_merged(
     assert "0 new, 1 changed" in later.out
 
 
-def test_of_pytorchs_own_index_a_build_that_failed_is_not_missing_and_one_that_is_gone_is(
+def test_on_pytorchs_own_index_a_failed_build_is_not_missing_and_a_removed_one_is(
     maintainer: Maintainer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(PyTorchIndexReader, "endpoints", (maintainer.served.endpoint,))
@@ -291,24 +289,24 @@ def test_of_pytorchs_own_index_a_build_that_failed_is_not_missing_and_one_that_i
     assert [line for line in ran.stdout.splitlines() if "?" in line] == ["  ? 2.9.0 pytorch linux-64 cu128 torch"]
 
 
-def test_pytorchs_own_index_is_not_to_be_replaced(maintainer: Maintainer) -> None:
+def test_pytorchs_own_index_cannot_be_replaced(maintainer: Maintainer) -> None:
     ran = maintainer.runs("pytorch", "pytorch-index")
     assert (ran.code, ran.out) == (3, "")
     assert ran.err == "error: pytorch-index has an index of its own: leave --index-url out\n"
-    assert not maintainer.served.asked
+    assert not maintainer.served.requests
 
 
-def test_cached_facts_that_are_none_of_the_reader_are_one_clear_error(maintainer: Maintainer) -> None:
+def test_invalid_cached_facts_are_one_clear_error(maintainer: Maintainer) -> None:
     maintainer.runs("pytorch", "--dry-run")
-    kept = next(path for path in maintainer.cache.rglob("*.json") if path.name.startswith("torch-2.8.0"))
-    kept.write_text('{"read": [], "cuda": ["12.8"]}', encoding="utf-8")
+    cached = next(path for path in maintainer.cache.rglob("*.json") if path.name.startswith("torch-2.8.0"))
+    cached.write_text('{"read": [], "cuda": ["12.8"]}', encoding="utf-8")
     ran = maintainer.runs("pytorch", "--dry-run")
     assert ran.code == 3
-    said = "its wheels, or what was kept of them, say what its reader cannot use: KeyError('requires')"
-    assert [line for line in ran.err.splitlines() if "error" in line] == [f"error: pytorch 2.8.0: {said}"]
+    message = "its wheels, or what was kept of them, say what its reader cannot use: KeyError('requires')"
+    assert [line for line in ran.err.splitlines() if "error" in line] == [f"error: pytorch 2.8.0: {message}"]
 
 
-def test_bytes_that_are_no_torch_are_named(maintainer: Maintainer) -> None:
+def test_an_unreadable_build_info_names_the_wheel(maintainer: Maintainer) -> None:
     info = "build_info = strange()\n"
     broken = wheel("tensorflow", "2.20.0", {"tensorflow/python/platform/build_info.py": info})
     maintainer.served.add(broken)
@@ -322,25 +320,25 @@ def test_a_framework_without_a_reader_is_named_before_anything_is_read(maintaine
     ran = maintainer.runs("pytorch", "mxnet")
     assert (ran.code, ran.out) == (3, "")
     assert ran.err.startswith("error: mxnet has no reader; those that have: ")
-    assert not maintainer.served.asked
+    assert not maintainer.served.requests
     assert maintainer.text() == PYTORCH
 
 
-def test_a_folder_that_holds_no_matrix_is_one_clear_error(maintainer: Maintainer, tmp_path: Path) -> None:
+def test_a_folder_without_a_matrix_is_one_clear_error(maintainer: Maintainer, tmp_path: Path) -> None:
     for folder in (tmp_path / "nothing", tmp_path):
         ran = maintainer._replace(matrix=folder).runs("pytorch")
         assert (ran.code, ran.out) == (3, "")
         assert ran.err.startswith("error: ")
         assert ran.err.count("\n") == 1
-    assert not maintainer.served.asked
+    assert not maintainer.served.requests
 
 
-def test_a_file_that_is_not_toml_is_found_before_the_index_is_queried(maintainer: Maintainer) -> None:
+def test_invalid_toml_is_found_before_the_index_is_queried(maintainer: Maintainer) -> None:
     (maintainer.matrix / "pytorch.toml").write_text("release = [", encoding="utf-8")
     ran = maintainer.runs("pytorch")
     assert ran.code == 3
     assert ran.err.startswith("error: pytorch.toml: ")
-    assert not maintainer.served.asked
+    assert not maintainer.served.requests
 
 
 @pytest.mark.parametrize(
@@ -353,7 +351,7 @@ def test_a_file_that_is_not_toml_is_found_before_the_index_is_queried(maintainer
         ("[evidence.page]", "[evidence]\n  [evidence.page]", "pytorch.toml cannot be changed in place: "),
     ],
 )
-def test_a_mistake_of_a_hand_is_named_before_the_index_is_queried(
+def test_a_mistake_by_hand_is_named_before_the_index_is_queried(
     right: str, wrong: str, says: str, maintainer: Maintainer
 ) -> None:
     text = maintainer.text()
@@ -361,17 +359,17 @@ def test_a_mistake_of_a_hand_is_named_before_the_index_is_queried(
     ran = maintainer.runs("pytorch")
     assert (ran.code, ran.out, ran.err.count("\n")) == (3, "", 1)
     assert ran.err.startswith(f"error: {says}")
-    assert not maintainer.served.asked
+    assert not maintainer.served.requests
 
 
-def test_the_script_runs_by_itself(tmp_path: Path) -> None:
+def test_the_script_is_executable(tmp_path: Path) -> None:
     command = [sys.executable, str(ROOT / "scripts" / "refresh_matrix.py"), "--help"]
     ran = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
     assert (ran.returncode, ran.stderr) == (0, "")
     assert "--dry-run" in ran.stdout
 
 
-def test_the_index_is_the_one_that_pip_is_set_to(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_the_index_is_that_of_pip(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("PIP_INDEX_URL", "https://one.example/simple")
     assert default_endpoint() == "https://one.example/simple"
     monkeypatch.delenv("PIP_INDEX_URL")
@@ -380,7 +378,7 @@ def test_the_index_is_the_one_that_pip_is_set_to(monkeypatch: pytest.MonkeyPatch
     assert default_endpoint() == "https://other.example/simple"
 
 
-def test_the_cache_lies_where_caches_lie(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_the_cache_is_in_the_cache_directory_of_the_user(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     assert default_cache() == tmp_path / "envsolve" / "matrix-refresh"
     monkeypatch.delenv("XDG_CACHE_HOME")

@@ -31,7 +31,7 @@ def warp(version: str, content: bytes, *requires: str, **more: bytes) -> BuiltFi
 
 
 def raft(version: str) -> BuiltFile:
-    """Of a package of which extensions.toml names no first release."""
+    """For a package without a first release in extensions.toml."""
     members = {"libraft/lib64/libraft.so": b"\x7fELF" + fat_binary((80,))}
     return wheel("libraft-cu13", version, members, tags="py3-none-manylinux_2_28_x86_64")
 
@@ -46,7 +46,7 @@ def read(
     return tomllib.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
 
 
-def test_releases_in_a_row_that_hold_the_same_are_one_row(index: ServedIndex, tmp_path: Path) -> None:
+def test_consecutive_releases_with_the_same_facts_are_one_row(index: ServedIndex, tmp_path: Path) -> None:
     old, new = fat_binary((70, 80), (80,)), fat_binary((75, 80), (90,))
     index.add(warp("1.0", CUDA_12 + old), warp("1.1", CUDA_12 + old), warp("1.2", CUDA_13 + new))
     rows = read(index, tmp_path)["build"]
@@ -72,13 +72,13 @@ def test_a_runtime_in_the_wheel_needs_its_driver(index: ServedIndex, tmp_path: P
     assert row["linked_cuda"] == "12"
 
 
-def test_a_runtime_that_is_linked_in_is_a_row(index: ServedIndex, tmp_path: Path) -> None:
+def test_a_linked_runtime_is_a_row(index: ServedIndex, tmp_path: Path) -> None:
     index.add(warp("1.0", RUNTIME + fat_binary((80,), (80,), isa=(9, 0))))
     (row,) = read(index, tmp_path)["build"]
     assert row["linked_cuda"] == "13"
 
 
-def test_a_release_of_which_nothing_is_known_is_in_no_row(index: ServedIndex, tmp_path: Path) -> None:
+def test_a_release_without_facts_has_no_row(index: ServedIndex, tmp_path: Path) -> None:
     code = fat_binary((80,))
     without = wheel("warp-lang", "1.3", {"warp/__init__.py": ""}, tags="py3-none-manylinux_2_28_x86_64")
     index.add(warp("1.0", code), warp("1.1", b"nothing"), warp("1.2", code), without, warp("1.4", code))
@@ -86,13 +86,13 @@ def test_a_release_of_which_nothing_is_known_is_in_no_row(index: ServedIndex, tm
     assert [row["versions"] for row in rows] == ["==1.4", ">=1.2,<1.3", ">=1.0,<1.1"]
 
 
-def test_a_stray_target_counts_for_nothing(index: ServedIndex, tmp_path: Path) -> None:
+def test_a_single_stray_target_is_ignored(index: ServedIndex, tmp_path: Path) -> None:
     index.add(warp("1.0", fat_binary((52,)) + fat_binary((80,)) * 150))
     (row,) = read(index, tmp_path)["build"]
     assert row["sass"] == ["8.0"]
 
 
-def test_releases_of_the_last_months_are_read_and_none_a_second_time(index: ServedIndex, tmp_path: Path) -> None:
+def test_recent_releases_are_read_once(index: ServedIndex, tmp_path: Path) -> None:
     wheels = [raft(f"1.{minor}") for minor in range(14)]
     index.add(*wheels)
     index.uploaded = {it.name: "2020-01-01T00:00:00Z" for it in wheels[:2]}
@@ -101,12 +101,12 @@ def test_releases_of_the_last_months_are_read_and_none_a_second_time(index: Serv
     assert first["build"][0]["versions"] == "<=1.13"
     assert "12 releases, 1.2 to 1.13" in first["evidence"]["v1-2"]["reference"]
     assert "releases before 1.2 were not read" in first["evidence"]["v1-2"]["reference"]
-    asked = index.wheels_asked()
+    requests = index.wheel_requests()
     assert read(index, tmp_path, "--offline", package="libraft-cu13") == first
-    assert index.wheels_asked() == asked
+    assert index.wheel_requests() == requests
 
 
-def test_ten_releases_are_read_however_old(index: ServedIndex, tmp_path: Path) -> None:
+def test_ten_releases_are_read_whatever_their_age(index: ServedIndex, tmp_path: Path) -> None:
     wheels = [raft(f"1.{minor}") for minor in range(12)]
     index.add(*wheels)
     index.uploaded = {it.name: "2020-01-01T00:00:00Z" for it in wheels}
@@ -114,7 +114,7 @@ def test_ten_releases_are_read_however_old(index: ServedIndex, tmp_path: Path) -
     assert "10 releases, 1.2 to 1.11" in evidence["v1-2"]["reference"]
 
 
-def test_a_platform_whose_wheels_hold_something_else_has_rows_of_its_own(index: ServedIndex, tmp_path: Path) -> None:
+def test_a_platform_with_different_wheels_has_its_own_rows(index: ServedIndex, tmp_path: Path) -> None:
     def on(platform: str, content: bytes, version: str = "1.0") -> BuiltFile:
         return wheel("warp-lang", version, {"warp/bin/warp.so": content}, tags=f"py3-none-{platform}")
 
@@ -126,7 +126,7 @@ def test_a_platform_whose_wheels_hold_something_else_has_rows_of_its_own(index: 
     assert [it["versions"] for it in (first, second)] == ["==1.1", ">=1.0,<1.1"]
 
 
-def test_a_wheel_with_a_library_for_each_cuda_serves_these(index: ServedIndex, tmp_path: Path) -> None:
+def test_a_wheel_with_a_library_per_cuda_supports_all_of_them(index: ServedIndex, tmp_path: Path) -> None:
     def bitsandbytes(version: str) -> BuiltFile:
         members = {
             "bitsandbytes/libbitsandbytes_cuda118.so": b"\0libcudart.so.11.0\0" + fat_binary((50, 80)),
@@ -152,7 +152,7 @@ def test_a_wheel_with_a_library_for_each_cuda_serves_these(index: ServedIndex, t
     ]
 
 
-def test_what_runs_in_part_says_so(index: ServedIndex, tmp_path: Path) -> None:
+def test_partial_support_is_recorded(index: ServedIndex, tmp_path: Path) -> None:
     members = {"xformers/_C.so": CUDA_12 + fat_binary((80,))}
     index.add(wheel("xformers", "0.0.35", members, tags="py39-none-manylinux_2_28_x86_64"))
     found = read(index, tmp_path, package="xformers")
@@ -163,19 +163,19 @@ def test_what_runs_in_part_says_so(index: ServedIndex, tmp_path: Path) -> None:
     assert "loss" not in code
 
 
-def test_what_runs_without_its_code_says_so(index: ServedIndex, tmp_path: Path) -> None:
+def test_a_fallback_without_its_code_is_recorded(index: ServedIndex, tmp_path: Path) -> None:
     members = {"xgboost/lib/libxgboost.so": RUNTIME + fat_binary((80,), (80,), isa=(9, 0))}
     index.add(wheel("xgboost", "3.4.1", members, tags="py3-none-manylinux_2_28_x86_64"))
     (row,) = read(index, tmp_path, package="xgboost")["build"]
     assert (row["linked_cuda"], row["sass"], row["loss"]) == ("13", ["8.0"], "it computes on the CPU alone")
 
 
-def test_a_package_without_kernels_is_no_file(index: ServedIndex, tmp_path: Path) -> None:
+def test_a_package_without_kernels_has_no_file(index: ServedIndex, tmp_path: Path) -> None:
     index.add(warp("1.0", b"nothing"))
     assert read(index, tmp_path, code=1) == {}
 
 
-def test_what_was_read_is_what_the_matrix_knows(index: ServedIndex, tmp_path: Path) -> None:
+def test_the_matrix_has_the_facts_that_were_read(index: ServedIndex, tmp_path: Path) -> None:
     matrix = tiny_matrix(tmp_path)
     index.add(warp("1.0", CUDA_12 + fat_binary((75, 80))))
     read(index, matrix.directory)
@@ -186,9 +186,7 @@ def test_what_was_read_is_what_the_matrix_knows(index: ServedIndex, tmp_path: Pa
     assert Matrix(matrix.directory).check() == []
 
 
-def test_the_pytorch_that_a_release_was_compiled_for_is_a_row_where_its_metadata_pin_none(
-    index: ServedIndex, tmp_path: Path
-) -> None:
+def test_the_pytorch_of_a_release_is_a_row_if_its_metadata_does_not_pin_it(index: ServedIndex, tmp_path: Path) -> None:
     copy(find_matrix() / "torch_symbols.toml", tmp_path)
     content = library_for_torch(needs=("_ZN3c104cuda10set_deviceEa",))
     for version, need in (("0.5", "torch==2.7.0"), ("0.6", "torch>=2.5"), ("0.7", "torch (==2.7.1)")):

@@ -1,4 +1,4 @@
-"""Which names a package has, by its sources, and the file of those that came and went."""
+"""Which names a package has, by its sources, and the file of those that were added and removed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What was read comes into the file; what a person wrote stays."""
+"""Facts that were read are merged into the file; those written by a person stay."""
 
 from __future__ import annotations
 
@@ -111,7 +111,7 @@ def file(tmp_path: Path) -> MatrixFile:
 
 
 def _written(file: MatrixFile) -> str:
-    """The text after writing, with the date of before: what changed otherwise."""
+    """The text after writing, with the previous date: all other changes."""
     file.write(TODAY)
     return file.path.read_text(encoding="utf-8").replace(TODAY, "2026-11-20", 1)
 
@@ -129,7 +129,7 @@ def test_the_date_is_that_of_the_change(file: MatrixFile) -> None:
     assert f'updated = "{TODAY}"  # the day of the last look' in file.path.read_text(encoding="utf-8")
 
 
-def test_a_file_that_says_it_all_is_not_written(file: MatrixFile) -> None:
+def test_an_unchanged_file_is_not_written(file: MatrixFile) -> None:
     before = file.path.stat()
     assert file.merge(_read(cuda="12.8", sass=["8.0"], ptx=[]), TODAY) == []
     assert not file.changed
@@ -148,7 +148,7 @@ def test_a_file_that_says_it_all_is_not_written(file: MatrixFile) -> None:
         (_read("0.4.1"), 'inferred = ["cudnn"]\n\n', "[[known_bad]]\n"),
     ],
 )
-def test_a_new_row_stands_where_the_order_wants_it(row: ReadRow, follows: str, precedes: str, file: MatrixFile) -> None:
+def test_a_new_row_is_in_sorted_order(row: ReadRow, follows: str, precedes: str, file: MatrixFile) -> None:
     (change,) = file.merge(row, TODAY)
     assert change.new
     text = _written(file)
@@ -159,7 +159,7 @@ def test_a_new_row_stands_where_the_order_wants_it(row: ReadRow, follows: str, p
     assert text[:start] + text[end:] == TEXT, "nothing else changed"
 
 
-def test_a_new_row_leaves_the_tables_of_the_row_before_it_where_they_are(tmp_path: Path) -> None:
+def test_a_new_row_does_not_move_the_tables_of_the_row_before_it(tmp_path: Path) -> None:
     path = tmp_path / "pytorch.toml"
     table = '[release.companions]\ntorchvision = "==0.2.2"\n\n[release . "constraints"]\nnumpy = "<2"\n\n'
     path.write_text(TEXT.replace("[[known_bad]]", f"{table}[[known_bad]]"), encoding="utf-8")
@@ -173,7 +173,7 @@ def test_a_new_row_leaves_the_tables_of_the_row_before_it_where_they_are(tmp_pat
     assert rows[3]["companions"] == {"torchvision": "==0.2.2"}
 
 
-def test_lines_end_as_they_did(tmp_path: Path) -> None:
+def test_line_ends_are_preserved(tmp_path: Path) -> None:
     path = tmp_path / "pytorch.toml"
     path.write_bytes(TEXT.replace("\n", "\r\n").encode())
     file = MatrixFile(path)
@@ -185,7 +185,7 @@ def test_lines_end_as_they_did(tmp_path: Path) -> None:
     assert not MatrixFile(path).changed
 
 
-def test_a_file_that_cannot_be_written_is_one_clear_error_and_stays(file: MatrixFile) -> None:
+def test_an_unwritable_file_is_one_clear_error_and_unchanged(file: MatrixFile) -> None:
     file.merge(_read(cuda="12.9"), TODAY)
     (file.path.parent / "pytorch.part").mkdir()
     file.path.unlink()
@@ -195,7 +195,7 @@ def test_a_file_that_cannot_be_written_is_one_clear_error_and_stays(file: Matrix
     assert sorted(path.name for path in file.path.parent.iterdir()) == ["pytorch.part", "pytorch.toml"]
 
 
-def test_a_folder_in_the_place_of_a_temporary_file_is_no_matter(file: MatrixFile) -> None:
+def test_a_folder_in_place_of_a_temporary_file_does_not_matter(file: MatrixFile) -> None:
     (file.path.parent / "pytorch.part").mkdir()
     file.path.chmod(0o640)
     file.merge(_read(cuda="12.9"), TODAY)
@@ -223,30 +223,30 @@ def test_a_file_without_rows_takes_its_first(tmp_path: Path) -> None:
     assert list(document["evidence"]) == [NEWER_WHEEL.name]
 
 
-def test_fields_by_hand_stay(file: MatrixFile) -> None:
+def test_fields_set_by_hand_are_preserved(file: MatrixFile) -> None:
     assert file.merge(_read("1.0.0", build="cu100", cuda="10.1"), TODAY) == []
     assert not file.changed
 
 
-def test_a_default_fills_what_is_open_and_changes_nothing(file: MatrixFile) -> None:
+def test_a_default_only_fills_missing_fields(file: MatrixFile) -> None:
     file.merge(_read(defaults={"cuda": "12.6", "cuda_libraries": "none", "cudnn": None}), TODAY)
     row = file.rows()[0]
     assert (row["cuda"], row["cuda_libraries"]) == ("12.8", "none")
     assert "cudnn" not in row
 
 
-def test_a_field_that_the_wheel_has_not_is_taken_out(file: MatrixFile) -> None:
+def test_a_field_that_the_wheel_lacks_is_removed(file: MatrixFile) -> None:
     file.merge(_read(sass=None), TODAY)
     assert _written(file) == TEXT.replace('sass = ["8.0"]  # as the page says\n', "")
 
 
 @pytest.mark.parametrize(("read", "after"), [("7", "7.4.2"), ("7.4", "7.4.2"), ("7.4.2", "7.4.2"), ("7.6", "7.6")])
-def test_a_value_that_says_the_same_and_more_stays(read: str, after: str, file: MatrixFile) -> None:
+def test_a_more_specific_value_is_preserved(read: str, after: str, file: MatrixFile) -> None:
     file.merge(_read("1.0.0", build="cu100", cudnn=read), TODAY)
     assert file.rows()[2]["cudnn"] == after
 
 
-def test_half_a_number_is_not_the_same_and_more(file: MatrixFile) -> None:
+def test_half_a_number_is_not_more_specific(file: MatrixFile) -> None:
     file.merge(_read(cuda="12"), TODAY)
     file.merge(_read("1.0.0", build="cu100", cudnn="7.4.20"), TODAY)
     assert file.rows()[0]["cuda"] == "12.8"
@@ -256,12 +256,12 @@ def test_half_a_number_is_not_the_same_and_more(file: MatrixFile) -> None:
 @pytest.mark.parametrize(
     ("read", "inferred"), [("7.4.2", None), ("7.6", None), (None, None), ("7", ["cudnn"]), ("7.4", ["cudnn"])]
 )
-def test_what_was_seen_is_no_longer_inferred(read: str | None, inferred: list[str] | None, file: MatrixFile) -> None:
+def test_observed_facts_are_no_longer_inferred(read: str | None, inferred: list[str] | None, file: MatrixFile) -> None:
     file.merge(_read("1.0.0", build="cu100", cudnn=read), TODAY)
     assert file.rows()[2].get("inferred") == inferred
 
 
-def test_a_row_in_an_order_of_its_own_keeps_it(file: MatrixFile) -> None:
+def test_a_row_in_another_order_keeps_it(file: MatrixFile) -> None:
     file.merge(_read("1.0.0", build="cu100", pythons=["3.7"], sass=["7.0"], cudnn="7.4.2"), TODAY)
     assert _written(file) == TEXT.replace(
         'package = "torch"\nbuild', 'package = "torch"\npythons = ["3.7"]\nbuild'
@@ -296,7 +296,7 @@ def test_evidence_is_cited_once(file: MatrixFile) -> None:
     assert not again.changed
 
 
-def test_another_wheel_takes_the_place_of_the_one_that_was_cited(file: MatrixFile) -> None:
+def test_another_wheel_replaces_the_cited_one(file: MatrixFile) -> None:
     file.merge(_read(evidence=(NEWER_WHEEL,)), TODAY)
     rebuilt = ReadEvidence(NEWER_WHEEL.name, NEWER_WHEEL.reference.replace("2.9.0", "2.9.0-1"), None)
     file.merge(_read(evidence=(rebuilt,)), "2027-01-01")
@@ -315,7 +315,7 @@ def test_evidence_is_found_however_its_name_is_quoted(header: str, tmp_path: Pat
 
 
 @pytest.mark.parametrize("written", ['page = { kind = "docs" }\n', 'page.kind = "docs"\n'])
-def test_evidence_without_a_header_of_its_own_is_named(written: str, tmp_path: Path) -> None:
+def test_evidence_without_its_own_header_is_named(written: str, tmp_path: Path) -> None:
     path = tmp_path / "pytorch.toml"
     start, end = TEXT.index("[evidence.page]"), TEXT.index("# The last release of 2.")
     path.write_text(f"{TEXT[:start]}[evidence]\n{written}\n{TEXT[end:]}", encoding="utf-8")
@@ -323,7 +323,7 @@ def test_evidence_without_a_header_of_its_own_is_named(written: str, tmp_path: P
         MatrixFile(path).merge(_read(evidence=(NEWER_WHEEL._replace(name="page"),)), TODAY)
 
 
-def test_a_citation_that_names_more_members_of_the_wheel_stays(file: MatrixFile) -> None:
+def test_a_citation_with_more_members_of_the_wheel_is_preserved(file: MatrixFile) -> None:
     deeper = NEWER_WHEEL._replace(reference=f"{NEWER_WHEEL.reference}, torch/lib/libtorch_cuda.so")
     file.merge(_read(evidence=(deeper,)), TODAY)
     file.write(TODAY)
@@ -331,7 +331,7 @@ def test_a_citation_that_names_more_members_of_the_wheel_stays(file: MatrixFile)
     assert not file.changed
 
 
-def test_to_look_at_the_differences_changes_nothing(file: MatrixFile) -> None:
+def test_diff_changes_nothing(file: MatrixFile) -> None:
     row = _read("3.0.0", cuda="13.0", evidence=(NEWER_WHEEL,))
     (difference,) = file.differences(row)
     assert difference.new
@@ -339,7 +339,7 @@ def test_to_look_at_the_differences_changes_nothing(file: MatrixFile) -> None:
     assert [difference] == file.merge(row, TODAY)
 
 
-def test_rows_that_no_wheel_was_found_for_are_named(file: MatrixFile) -> None:
+def test_rows_without_a_wheel_are_named(file: MatrixFile) -> None:
     assert unread_rows(file.rows(), [_read()], "pypi") == ["1.0.0 pypi linux-64 cu100 torch"]
     for failed in ("1.0", "1.0.0+cu100"):
         assert unread_rows(file.rows(), [_read()], "pypi", failed=[Version(failed)]) == []
@@ -357,14 +357,14 @@ def test_rows_that_no_wheel_was_found_for_are_named(file: MatrixFile) -> None:
         ('[evidence."a]"]\nkind = "docs"', r"begin a line with the header \[evidence\."),
     ],
 )
-def test_a_file_that_cannot_be_changed_is_one_clear_error(text: str, says: str, tmp_path: Path) -> None:
+def test_an_unwritable_file_is_one_clear_error(text: str, says: str, tmp_path: Path) -> None:
     path = tmp_path / "pytorch.toml"
     path.write_bytes(text.encode())
     with pytest.raises(RefreshError, match=says):
         MatrixFile(path)
 
 
-def test_a_file_that_is_not_there_is_one_clear_error(tmp_path: Path) -> None:
+def test_a_missing_file_is_one_clear_error(tmp_path: Path) -> None:
     with pytest.raises(RefreshError, match=r"jax\.toml cannot be read: "):
         MatrixFile(tmp_path / "jax.toml")
 
@@ -386,7 +386,7 @@ WHEELS = st.builds(
 
 @st.composite
 def read_rows(draw: st.DrawFn) -> ReadRow:
-    """Any row a reader may give, mostly of releases that the file knows."""
+    """Any row a reader may return, mostly of releases that the file has."""
     return _read(
         draw(st.sampled_from(["2.9.0", "1.0.0", "3.0.0", "2.8.0.post1"])),
         draw(st.sampled_from(["linux-64", "win-64"])),
@@ -403,7 +403,7 @@ def _cited(row: ReadRow) -> object:
 
 @settings(max_examples=examples(40), deadline=None)
 @given(rows=st.lists(read_rows(), max_size=4, unique_by=(lambda row: row.key, _cited)))
-def test_what_is_merged_twice_changes_nothing_the_second_time(rows: list[ReadRow]) -> None:
+def test_a_repeated_merge_changes_nothing(rows: list[ReadRow]) -> None:
     with TemporaryDirectory() as folder:
         _merge_twice(Path(folder) / "pytorch.toml", rows)
 
@@ -424,7 +424,7 @@ def _merge_twice(path: Path, rows: list[ReadRow]) -> None:
         assert comment in text.splitlines()
 
 
-def test_days_of_release_get_a_table_of_their_own(tmp_path: Path) -> None:
+def test_release_dates_get_their_own_table(tmp_path: Path) -> None:
     path = tmp_path / "thing.toml"
     path.write_text(TEXT, encoding="utf-8")
     file = MatrixFile(path)

@@ -35,7 +35,7 @@ version = "1.0"
 
 
 @pytest.mark.parametrize("path", sorted(find_matrix().glob("*.toml")), ids=lambda path: path.stem)
-def test_the_blocks_of_a_shipped_file_are_the_file(path: Path) -> None:
+def test_the_blocks_of_a_shipped_file_are_the_whole_file(path: Path) -> None:
     text = path.read_text(encoding="utf-8")
     assert "".join(block.text for block in blocks_of(text)) == text
 
@@ -47,7 +47,7 @@ def test_a_comment_on_the_head_of_a_table_belongs_to_it() -> None:
     assert first.text.endswith('note = "a note"\n\n# a word between the rows\n\n')
 
 
-def test_the_fields_of_a_block_are_the_block() -> None:
+def test_the_fields_of_a_block_are_the_whole_block() -> None:
     for block in blocks_of(TEXT):
         assert "".join(field.text for field in fields_of(block)) == block.text
     names = [field.name for field in fields_of(blocks_of(TEXT)[1]) if field.name is not None]
@@ -77,19 +77,19 @@ def test_a_list_of_several_lines_is_one_field() -> None:
     ]
 
 
-def test_a_row_in_an_order_of_its_own_keeps_it() -> None:
+def test_a_row_in_another_order_keeps_it() -> None:
     block = Block("release", '[[release]]\nnote = "n"\nsource = "pypi"\nsass = []\nversion = "2.0"\n')
     assert with_field(block, "cuda", "12.8", ORDER).text == (
         '[[release]]\nnote = "n"\nsource = "pypi"\ncuda = "12.8"\nsass = []\nversion = "2.0"\n'
     )
 
 
-def test_the_first_field_stands_behind_the_header() -> None:
+def test_the_first_field_follows_the_header() -> None:
     block = Block("release", '# a comment\n[[release]]\nnote = "n"\n')
     assert with_field(block, "version", "2.0", ORDER).text == '# a comment\n[[release]]\nversion = "2.0"\nnote = "n"\n'
 
 
-def test_a_field_behind_a_last_line_without_an_end_begins_a_line() -> None:
+def test_a_field_after_an_unterminated_last_line_starts_a_new_line() -> None:
     assert with_field(Block("release", '[[release]]\nversion = "2"'), "cuda", "12.8", ORDER).text == (
         '[[release]]\nversion = "2"\ncuda = "12.8"\n'
     )
@@ -110,6 +110,6 @@ def test_a_new_table_has_a_blank_line_around_it(before: list[str], position: int
     assert "".join(block.text for block in blocks) == after
 
 
-def test_a_key_is_quoted_where_it_must_be() -> None:
+def test_a_key_is_quoted_if_necessary() -> None:
     assert key_text("torch-2-9-0") == "torch-2-9-0"
     assert tomllib.loads(line_of("torch 2.9", ["a"])) == {"torch 2.9": ["a"]}

@@ -1,4 +1,4 @@
-"""A subset of channels on which the same requests end the same, made of a channel small enough to see through."""
+"""A subset of channels with the same results for the same requests, made of a small channel."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ WHOLE = {
     Place("first", "noarch"): (record("data", "1.0", noarch="generic"),),
     Place("second", "noarch"): (),
 }
-"""The base of the first channel hides those of the second from who asks both, and is in no solution."""
+"""The base of the first channel hides those of the second if both are queried, and is in no solution."""
 ROOTS = """
 [machine]
 linux-64 = ["__glibc 2.28"]
@@ -62,7 +62,7 @@ specs = ["app"]
 
 
 class Ran:
-    """What the script did: its words, its files, and what it says the cases come to."""
+    """The result of the script: its output, its files, and its outcomes for the cases."""
 
     def __init__(self, directory: Path, *, bases: int) -> None:
         source, target = directory / "source", directory / "target"
@@ -72,15 +72,15 @@ class Ran:
         list(channels.write(source, whole))
         command = [sys.executable, "scripts/trim_channel.py", str(source), "--directory", str(target)]
         self.ran = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True, timeout=60)
-        self.told = self.ran.stdout
+        self.output = self.ran.stdout
         self.outcomes = json.loads((target / "outcomes.json").read_text("utf-8"))
-        self.kept = {place: set(records) for place, records in channels.read(target).items()}
+        self.records = {place: set(records) for place, records in channels.read(target).items()}
         self.bytes = {path.relative_to(target): path.read_bytes() for path in target.rglob("*.*")}
 
 
 @pytest.fixture(scope="module")
 def ran(tmp_path_factory: pytest.TempPathFactory) -> Mapping[int, Ran]:
-    """What is kept with this many alternatives for one of the packages."""
+    """The records that remain with this many alternatives for one of the packages."""
     return {bases: Ran(tmp_path_factory.mktemp("trimmed"), bases=bases) for bases in (0, 2)}
 
 
@@ -90,22 +90,22 @@ def _files(place: Place, *packages: str) -> set[str]:
     return set(found)
 
 
-def test_what_the_cases_take_is_kept_and_the_newest_beside_it(ran: Mapping[int, Ran]) -> None:
-    kept = ran[2].kept
-    assert kept[FIRST] == _files(FIRST, "app 1.0", "app 2.0", "base 1.0")
-    assert kept[SECOND] == _files(SECOND, "base 3.0", "base 10.0", "base 2.0")
-    assert kept[Place("first", "noarch")] == {"data-1.0-0.conda"}
-    assert kept[Place("second", "noarch")] == set()
-    assert "0 more were needed" in ran[2].told
+def test_records_needed_by_the_cases_are_preserved_with_the_newest_versions(ran: Mapping[int, Ran]) -> None:
+    records = ran[2].records
+    assert records[FIRST] == _files(FIRST, "app 1.0", "app 2.0", "base 1.0")
+    assert records[SECOND] == _files(SECOND, "base 3.0", "base 10.0", "base 2.0")
+    assert records[Place("first", "noarch")] == {"data-1.0-0.conda"}
+    assert records[Place("second", "noarch")] == set()
+    assert "0 more were needed" in ran[2].output
 
 
-def test_what_only_stands_in_the_way_is_kept_too_once_its_lack_is_seen(ran: Mapping[int, Ran]) -> None:
-    assert "base-1.0-0.conda" in ran[0].kept[FIRST]
-    assert "0 more were needed" not in ran[0].told
+def test_records_that_only_cause_conflicts_are_preserved_once_missed(ran: Mapping[int, Ran]) -> None:
+    assert "base-1.0-0.conda" in ran[0].records[FIRST]
+    assert "0 more were needed" not in ran[0].output
     assert ran[0].outcomes == ran[2].outcomes
 
 
-def test_the_outcomes_say_what_was_requested_by_name(ran: Mapping[int, Ran]) -> None:
+def test_the_outcomes_list_requested_records(ran: Mapping[int, Ran]) -> None:
     outcomes = ran[0].outcomes
     first = outcomes["the newest is out of reach"]
     assert (first["records"], first["asked"]) == (
@@ -117,8 +117,8 @@ def test_the_outcomes_say_what_was_requested_by_name(ran: Mapping[int, Ran]) -> 
     assert outcomes["as of that day"]["records"] == 1
 
 
-def test_a_record_that_no_solver_reads_is_left_out_and_told_of(ran: Mapping[int, Ran]) -> None:
-    assert "left out: second/linux-64/odd-1%21.0-0.conda\n" in ran[0].told
+def test_a_record_that_no_solver_reads_is_left_out_with_a_message(ran: Mapping[int, Ran]) -> None:
+    assert "left out: second/linux-64/odd-1%21.0-0.conda\n" in ran[0].output
 
 
 def test_a_record_of_another_package_than_its_file_is_left_out() -> None:

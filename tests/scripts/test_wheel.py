@@ -1,4 +1,4 @@
-"""One wheel at a distance: how little of it is transferred, and every way it may fail."""
+"""One remote wheel: how little of it is transferred, and every way it may fail."""
 
 from __future__ import annotations
 
@@ -44,14 +44,14 @@ def opened(index: ServedIndex, session: requests.Session, built: BuiltFile) -> O
     return lambda: Wheel(file, session)
 
 
-def test_small_members_of_a_large_wheel_cost_little(opened: Open, index: ServedIndex) -> None:
+def test_small_members_of_a_large_wheel_are_cheap(opened: Open, index: ServedIndex) -> None:
     with opened() as thing:
         assert thing.text("thing/version.py") == "cuda = '12.8'\n"
         assert "Name: thing\n" in (thing.text(".dist-info/METADATA") or "")
     assert index.sent[NAME] < 200_000
 
 
-def test_who_stops_early_leaves_the_rest_of_a_member_unread(opened: Open, index: ServedIndex) -> None:
+def test_stopping_early_leaves_the_rest_of_a_member_unread(opened: Open, index: ServedIndex) -> None:
     with opened() as thing:
         beginning = next(thing.chunks("thing/large.so"))
         assert thing.text("thing/version.py")
@@ -59,7 +59,7 @@ def test_who_stops_early_leaves_the_rest_of_a_member_unread(opened: Open, index:
     assert index.sent[NAME] < 10 * MEGABYTE, "what the kernel holds between both ends, and no more"
 
 
-def test_it_counts_what_it_transferred(opened: Open, index: ServedIndex) -> None:
+def test_it_counts_transferred_bytes(opened: Open, index: ServedIndex) -> None:
     with opened() as thing:
         assert len(thing.content("thing/after.so")) == 2 * MEGABYTE
         assert thing.transferred == pytest.approx(index.sent[NAME], abs=100)
@@ -72,14 +72,14 @@ def test_it_lists_its_members_and_those_that_were_read(opened: Open) -> None:
         assert thing.members[:2] == ["thing/large.so", "thing/version.py"]
 
 
-def test_of_several_members_with_an_ending_the_shortest_path_is_meant(opened: Open) -> None:
+def test_the_member_with_the_shortest_path_is_read(opened: Open) -> None:
     with opened() as thing:
         assert thing.find(".dist-info/METADATA") == "thing-1.0.dist-info/METADATA"
         assert thing.find("nothing.so") is None
         assert thing.text("nothing.py") is None
 
 
-def test_a_library_is_no_text(opened: Open) -> None:
+def test_a_library_is_not_text(opened: Open) -> None:
     with (
         opened() as thing,
         pytest.raises(ReleaseError, match=r"thing/large\.so cannot be read: its large\.so is too large"),
@@ -87,9 +87,7 @@ def test_a_library_is_no_text(opened: Open) -> None:
         thing.text("large.so")
 
 
-def test_what_unpacks_to_more_than_memory_should_hold_is_left_packed(
-    index: ServedIndex, session: requests.Session
-) -> None:
+def test_a_member_that_would_fill_the_memory_is_not_decompressed(index: ServedIndex, session: requests.Session) -> None:
     packed = io.BytesIO()
     with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive, archive.open("a.so", "w") as member:
         for _ in range(257):
@@ -103,7 +101,7 @@ def test_what_unpacks_to_more_than_memory_should_hold_is_left_packed(
         thing.content("a.so")
 
 
-def test_a_busy_server_is_queried_again_when_it_says(opened: Open, index: ServedIndex) -> None:
+def test_a_busy_server_is_queried_again_when_it_says_so(opened: Open, index: ServedIndex) -> None:
     index.failures[NAME] = "busy-once"
     started = time.monotonic()
     with opened() as thing:
@@ -112,14 +110,14 @@ def test_a_busy_server_is_queried_again_when_it_says(opened: Open, index: Served
 
 
 @pytest.mark.parametrize("failure", ["no-ranges", "missing", "forbidden"])
-def test_a_wheel_that_does_not_open_is_one_clear_error(failure: Failure, opened: Open, index: ServedIndex) -> None:
+def test_an_invalid_wheel_is_one_clear_error(failure: Failure, opened: Open, index: ServedIndex) -> None:
     index.failures[NAME] = failure
     with pytest.raises(ReleaseError, match=f"{NAME} cannot be read: "):
         opened()
     assert index.sent[NAME] < 10 * MEGABYTE
 
 
-def test_a_connection_that_is_cut_is_one_clear_error(opened: Open, index: ServedIndex) -> None:
+def test_a_lost_connection_is_one_clear_error(opened: Open, index: ServedIndex) -> None:
     index.failures[NAME] = "cut"
     with opened() as thing, pytest.raises(ReleaseError, match=r"thing/large\.so cannot be read: "):
         thing.content("thing/large.so")
@@ -131,7 +129,7 @@ def test_bytes_that_are_no_wheel_are_one_clear_error(opened: Open, index: Served
         opened()
 
 
-def test_a_member_that_is_damaged_is_one_clear_error(opened: Open, index: ServedIndex, built: BuiltFile) -> None:
+def test_a_damaged_member_is_one_clear_error(opened: Open, index: ServedIndex, built: BuiltFile) -> None:
     middle = built.content.index(b"thing/version.py") + len(b"thing/version.py")
     damaged = built.content[:middle] + b"\xff" * 8 + built.content[middle + 8 :]
     index.add(BuiltFile(NAME, damaged))

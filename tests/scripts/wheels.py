@@ -1,4 +1,4 @@
-"""Small wheels, byte for byte as the frameworks build them where the refresh looks."""
+"""Small wheels, byte for byte like those of the frameworks in the parts that the refresh reads."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class BuiltFile(NamedTuple):
 
 
 def noise(size: int, seed: int = 0) -> bytes:
-    """Bytes that do not compress."""
+    """Incompressible bytes."""
     return random.Random(seed).randbytes(size)  # noqa: S311 - no secret
 
 
@@ -58,7 +58,7 @@ def fat_binary(*entries: bytes) -> bytes:
 
 
 def elf(*needed: str) -> bytes:
-    """A library for x86-64 Linux that asks the loader for ``needed``, and holds nothing else."""
+    """A library for x86-64 Linux that needs ``needed``, and contains nothing else."""
     names = b"\0" + b"".join(name.encode() + b"\0" for name in needed)
     offsets = [names.index(name.encode()) for name in needed]
     dynamic = b"".join(struct.pack("<qQ", 1, offset) for offset in offsets) + bytes(16)
@@ -79,29 +79,29 @@ def wheel(
     requires: Iterable[str] = (),
     build: str = "",
 ) -> BuiltFile:
-    """A wheel of ``members``, with METADATA; members that hold bytes are stored as they are."""
+    """A wheel of ``members``, with METADATA; members given as bytes are stored uncompressed."""
     head = [
         f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n",
         *(f"Requires-Dist: {it}\n" for it in requires),
     ]
     metadata = f"{''.join(head)}\nA description.\nRequires-Dist: not-a-header\n"
     stem = f"{name.replace('-', '_')}-{version}"
-    held = io.BytesIO()
-    with zipfile.ZipFile(held, "w") as archive:
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w") as archive:
         for path, content in {**members, f"{stem}.dist-info/METADATA": metadata}.items():
             how = zipfile.ZIP_STORED if isinstance(content, bytes) else zipfile.ZIP_DEFLATED
             archive.writestr(path, content, compress_type=how)
-    return BuiltFile(f"{stem}{build and f'-{build}'}-{tags}.whl", held.getvalue())
+    return BuiltFile(f"{stem}{build and f'-{build}'}-{tags}.whl", buffer.getvalue())
 
 
 def torch_library(flags: str = FLAGS, *, before: int = 1000, after: int = 1000) -> bytes:
-    """libtorch_python: strings that touch one another, among them the list of architectures."""
+    """libtorch_python: adjacent strings, among them the list of architectures."""
     strings = b"\0_cuda_getArchFlags" + flags.encode() + b"\0not a CUDA tensor\0"
     return b"\x7fELF" + noise(before, 1) + strings + noise(after, 2)
 
 
 def openmp_library(glibc: str = "2.17") -> bytes:
-    """The OpenMP runtime that PyTorch brings along: it asks the C library for newer symbols than the rest does."""
+    """The OpenMP runtime that PyTorch includes: it needs newer symbols of the C library than the rest does."""
     return b"\x7fELF" + noise(500, 3) + f"\0GLIBC_2.2.5\0GLIBC_{glibc}\0".encode()
 
 
@@ -115,7 +115,7 @@ def torch_wheel(
     requires: Iterable[str] = CUDA_12_8,
     build: str = "",
 ) -> BuiltFile:
-    """A wheel of torch; without CUDA where ``cuda`` is None."""
+    """A wheel of torch; without CUDA if ``cuda`` is None."""
     windows = "win" in tags
     written = "None" if cuda is None else f"'{cuda}'"
     members: dict[str, str | bytes] = {
@@ -136,14 +136,14 @@ def tensorflow_wheel(
     requires: Iterable[str] = (),
     others: Mapping[str, bytes] | None = None,
 ) -> BuiltFile:
-    """A wheel of TensorFlow; ``info`` is what build_info.py says, as values or as its very text."""
+    """A wheel of TensorFlow; ``info`` is the content of build_info.py, as values or as its text."""
     text = info if isinstance(info, str) else f'"""Made by the build."""\n\nbuild_info = {dict(info or BUILD_INFO)!r}\n'
     members: dict[str, str | bytes] = {"tensorflow/python/platform/build_info.py": text, **(others or {})}
     return wheel(name, version, members, tags=tags, requires=requires)
 
 
 def stub_wheel(name: str, version: str, *, tags: str, requires: Iterable[str]) -> BuiltFile:
-    """An empty wheel that asks for another package."""
+    """An empty wheel that requires another package."""
     return wheel(name, version, {}, tags=tags, requires=requires)
 
 
@@ -169,9 +169,9 @@ def jax_plugin_wheel(
     """A CUDA plugin of JAX: the versions it was compiled with, its small kernels, and an extra with the libraries."""
     arm = "aarch64" in tags
     kernel = fat_binary(code(MACHINE_CODE, 70), code(MACHINE_CODE, 90), code(PTX, 120))
-    held = {"_linalg.so": kernel, "_prng.so": kernel} if kernels is None else kernels
+    libraries = {"_linalg.so": kernel, "_prng.so": kernel} if kernels is None else kernels
     folder = f"jax_cuda{major}_plugin"
-    members: dict[str, str | bytes] = {f"{folder}/{name}": content for name, content in held.items()}
+    members: dict[str, str | bytes] = {f"{folder}/{name}": content for name, content in libraries.items()}
     members[f"{folder}/_versions.so"] = b"\0" * 8 + b"".join(constant(number, aarch64=arm) for number in numbers)
     suffix = f"-cu{major}" if major < 13 else ""
     requires = [

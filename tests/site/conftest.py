@@ -1,4 +1,4 @@
-"""A site of a small matrix, and a browser to look at it."""
+"""A site of a small matrix, and a browser for it."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tests.matrix.tiny import tiny_matrix
 
 @pytest.fixture(scope="session")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder of a whole site of a small matrix."""
+    """The folder of a complete site of a small matrix."""
     from envsolve.site.build import build_site
 
     matrix, directory = tmp_path_factory.mktemp("matrix"), tmp_path_factory.mktemp("site")
@@ -25,7 +25,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def browser() -> Iterator[Any]:
-    """Chromium (Debian's package of that name), without a window."""
+    """Chromium (Debian's package of that name), headless."""
     sync_api = pytest.importorskip("playwright.sync_api", reason="Playwright is not installed")
     program = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
     if program is None:

@@ -1,4 +1,4 @@
-"""The outcomes of the site are what the command line answers, for every machine, not only for the sampled ones."""
+"""The outcomes of the site equal those of the command line, for every machine, not only for the sampled ones."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def filled(text: str, gpu: str, driver: str) -> str:
 
 @pytest.mark.parametrize("formats", [CONDA, PIP], ids=["conda", "pip"])
 @pytest.mark.parametrize("product", ["NVIDIA GeForce RTX 3090", "NVIDIA A10", "Tesla K80"])
-def test_every_driver_has_the_outcome_of_the_step_before_it(
+def test_every_driver_has_the_outcome_of_the_previous_step(
     product: str, formats: tuple[str, ...], matrix: Matrix
 ) -> None:
     query, (kinds, _) = query_for(matrix, "tensorflow", formats=formats), gpu_kinds(matrix)
@@ -48,7 +48,7 @@ def test_every_driver_has_the_outcome_of_the_step_before_it(
         assert query.outcome(kind, driver) == found[step], driver.parts
 
 
-def test_a_stack_has_the_file_and_the_notes_of_the_command_line(matrix: Matrix) -> None:
+def test_a_stack_has_the_file_and_notes_of_the_command_line(matrix: Matrix) -> None:
     query = query_for(matrix, "jax", "pytorch")
     drawn = random.Random(2)  # noqa: S311
     for product in ("NVIDIA GeForce RTX 3080", "Quadro GP100", "Quadro GV100"):
@@ -65,7 +65,7 @@ def test_a_stack_has_the_file_and_the_notes_of_the_command_line(matrix: Matrix) 
             assert [it.text for it in solved.because] == [filled(it, product, str(driver)) for it, _ in outcome.because]
 
 
-def test_without_a_gpu_the_answer_is_that_for_the_c_library_that_the_command_names(matrix: Matrix) -> None:
+def test_without_a_gpu_the_answer_is_for_the_c_library_in_the_command(matrix: Matrix) -> None:
     query = query_for(matrix, "jax", "pytorch")
 
     outcome = query.outcome(None, None)
@@ -78,7 +78,7 @@ def test_without_a_gpu_the_answer_is_that_for_the_c_library_that_the_command_nam
         assert solved.texts == ((Platform.LINUX_64, text.replace("@command@", command_of(request))),)
 
 
-def test_a_refusal_has_the_conflict_and_the_ways_out_of_the_command_line(matrix: Matrix) -> None:
+def test_a_refusal_has_the_conflict_and_suggestions_of_the_command_line(matrix: Matrix) -> None:
     query, product = query_for(matrix, "pytorch"), "NVIDIA GeForce RTX 5080"
     driver = DriverVersion.parse("550.54.14")
 
@@ -96,7 +96,7 @@ def test_a_refusal_has_the_conflict_and_the_ways_out_of_the_command_line(matrix:
     ]
 
 
-def test_a_way_out_that_the_selector_can_show_has_its_state(matrix: Matrix) -> None:
+def test_a_suggestion_that_the_selector_can_show_has_its_state(matrix: Matrix) -> None:
     query = query_for(matrix, "pytorch")
 
     outcome = query.outcome(kind_of("NVIDIA GeForce RTX 5080", matrix), DriverVersion((550, 54, 14), DRIVER))
@@ -106,7 +106,7 @@ def test_a_way_out_that_the_selector_can_show_has_its_state(matrix: Matrix) -> N
     assert "framework=pytorch&driver=570.26&gpu=@gpu@&platform=linux-64" in states
 
 
-def test_a_solver_that_remembers_gives_the_answers_of_one_that_does_not(matrix: Matrix) -> None:
+def test_a_solver_with_a_memory_agrees_with_one_without(matrix: Matrix) -> None:
     query, kind = query_for(matrix, "cupy", "pytorch"), kind_of("Tesla K80", matrix)
     steps = [DriverVersion(it, DRIVER) for it in driver_steps(kind, matrix, Platform.LINUX_64)[::7]]
     for frameworks in (("cupy",), ("pytorch", "tensorflow"), ("cupy", "pytorch", "tensorflow")):

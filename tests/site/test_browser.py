@@ -1,4 +1,4 @@
-"""The law of the site, in a real browser: whatever is chosen, it shows what the command line answers.
+"""The law of the site, in a real browser: for any choice it shows the answer of the command line.
 
 Finding every outcome for three frameworks takes minutes, so these tests are thorough. They need Chromium.
 """
@@ -61,7 +61,7 @@ READ = """addresses => addresses.map(address => {
 
 
 class Choice:
-    """One state of the selector, drawn by chance."""
+    """One random state of the selector."""
 
     def __init__(self, drawn: random.Random, products: list[str], capabilities: list[str]) -> None:
         self.gpu = drawn.choice(drawn.choices((products, capabilities, ["none"]), (12, 3, 1))[0])
@@ -74,7 +74,7 @@ class Choice:
 
     @property
     def address(self) -> str:
-        """The part of the page's address that says it."""
+        """The part of the page's address for it."""
         pairs = [
             ("gpu", self.gpu),
             ("driver", self.driver),
@@ -93,7 +93,7 @@ class Choice:
 
     @property
     def request(self) -> Request:
-        """The request for files of pip, of which the command line alone makes whole locks."""
+        """The request for pip files, for which only the command line makes complete locks."""
         driver = DriverVersion.parse(self.driver) if self.driver else None
         return request_for(self.frameworks, self.platform, self.gpu, driver, "requirements")
 
@@ -110,7 +110,7 @@ def index(matrix: Matrix, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def page(index: Path, browser: Any) -> Iterator[Any]:
-    """The page, opened as a file; whatever it complains of fails the test."""
+    """The page, opened as a file; any browser error fails the test."""
     page = browser.new_page()
     complaints: list[str] = []
     page.on("console", lambda message: complaints.append(message.text))
@@ -122,7 +122,7 @@ def page(index: Path, browser: Any) -> Iterator[Any]:
     assert complaints == []
 
 
-def test_whatever_is_chosen_the_page_shows_what_the_command_line_answers(
+def test_the_page_shows_the_answer_of_the_command_line_for_any_choice(
     page: Any, matrix: Matrix, envsolve: Envsolve
 ) -> None:
     drawn, products = random.Random(16), [str(row["name"]) for row in gpu_rows(matrix.document("gpus"))]  # noqa: S311
@@ -143,7 +143,7 @@ def test_whatever_is_chosen_the_page_shows_what_the_command_line_answers(
 
 
 def check_conda(choice: Choice, found: Any, code: int, document: Any, envsolve: Envsolve) -> None:
-    """The outcome is that of ``solve --json``, and the file is what the command prints."""
+    """The outcome is that of ``solve --json``, and the file is the one that the command prints."""
     if code:
         error = document["error"]
         assert (found["code"], found["message"]) == (error["code"], error["message"]), choice.address
@@ -165,13 +165,13 @@ def check_conda(choice: Choice, found: Any, code: int, document: Any, envsolve: 
 
 
 def document_notes(choice: Choice, envsolve: Envsolve) -> list[dict[str, str]]:
-    """The notes of the command line, which stderr has."""
+    """The notes of the command line, on stderr."""
     err = envsolve("solve", *choice.words).err
     return [{"text": line.removeprefix("note: ")} for line in err.splitlines() if line.startswith("note: ")]
 
 
 def option_of(choice: Choice) -> str:
-    """What the command says of the format, of which environment is the default."""
+    """The arguments for the format, of which environment is the default."""
     return "" if choice.manager.format == "environment" else f" --format {choice.manager.format}"
 
 
@@ -199,7 +199,7 @@ def check_pip(choice: Choice, found: Any, document: Any, matrix: Matrix, solver:
         ], choice.address
 
 
-def test_the_page_is_light_and_answers_at_once(index: Path, page: Any) -> None:
+def test_the_page_is_small_and_fast(index: Path, page: Any) -> None:
     assert len(gzip.compress(index.read_bytes(), 9)) < HEAVIEST
     page.goto(f"{index.as_uri()}#gpu=NVIDIA+GeForce+RTX+3090&driver=535.129.03&framework=pytorch")
     page.reload()
@@ -223,7 +223,7 @@ def test_the_page_is_accessible(choice: str, scheme: str, page: Any, index: Path
     assert results.response["violations"] == []
 
 
-def test_what_nvidia_smi_prints_fills_the_form(page: Any) -> None:
+def test_output_of_nvidia_smi_fills_the_form(page: Any) -> None:
     printed = (
         "| NVIDIA-SMI 535.129.03   Driver Version: 535.129.03   CUDA Version: 12.2 |\n"
         "|   0  NVIDIA GeForce RTX 3090        Off | 00000000:01:00.0 Off |\n"
@@ -239,7 +239,7 @@ def test_what_nvidia_smi_prints_fills_the_form(page: Any) -> None:
     assert "Ampere, compute capability 8.6" in page.inner_text("#family")
 
 
-def test_a_way_out_is_one_click_away(page: Any, index: Path) -> None:
+def test_a_suggestion_is_one_click_away(page: Any, index: Path) -> None:
     page.goto(f"{index.as_uri()}#gpu=NVIDIA+GeForce+RTX+5080&driver=550.54.14&manager=conda&framework=pytorch")
     page.reload()
     page.get_by_text("install NVIDIA driver 570.26 or newer").click()

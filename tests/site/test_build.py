@@ -1,4 +1,4 @@
-"""A whole site of a small matrix: pages that are sound, closed to the network, and linked to each other."""
+"""A complete site of a small matrix: valid pages without network access, linked to each other."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ VOID = {"input", "meta", "link", "br"}
 
 
 class Page(HTMLParser):
-    """What is in a page: its elements, and whether they nest."""
+    """The elements of a page, and whether they nest."""
 
     def __init__(self, text: str) -> None:
         super().__init__()
@@ -71,7 +71,7 @@ def test_every_link_within_the_site_leads_to_a_page(pages: dict[Path, Page]) -> 
                 assert (path.parent / address.path).resolve() in pages, f"{path}: {href}"
 
 
-def test_every_page_allows_itself_what_it_has_and_no_network(pages: dict[Path, Page]) -> None:
+def test_every_page_allows_only_its_own_resources_and_no_network(pages: dict[Path, Page]) -> None:
     for path, page in pages.items():
         policy = next(it["content"] for tag, it in page.elements if tag == "meta" and "http-equiv" in it)
         assert policy is not None
@@ -94,7 +94,7 @@ def test_every_question_mark_opens_its_evidence_and_every_evidence_can_be_closed
     assert opened
 
 
-def test_a_cell_has_the_reasons_of_its_outcome_with_their_sources(site: Path) -> None:
+def test_a_cell_has_reasons_with_sources(site: Path) -> None:
     text = (site / "framework/thing.html").read_text(encoding="utf-8")
 
     evidence = text[text.index('<div id="why0"') :]
@@ -133,7 +133,7 @@ def test_the_data_of_the_selector_names_the_matrix_that_it_is_of(site: Path, pag
     }
 
 
-def test_the_grid_says_the_newest_release_or_none(site: Path) -> None:
+def test_the_grid_shows_the_newest_release_or_none(site: Path) -> None:
     text = (site / "framework/thing.html").read_text(encoding="utf-8")
 
     cells = dict(re.findall(r'#gpu=([^&]+)&amp;driver=575&[^"]+">([^<]+)<', text))

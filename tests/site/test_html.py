@@ -14,7 +14,7 @@ def test_text_is_escaped_and_html_is_not() -> None:
     assert isinstance(inner, Html)
 
 
-def test_attributes_are_spelled_as_in_html() -> None:
+def test_attributes_are_written_like_in_html() -> None:
     element = tag("input", class_="one", aria_label='say "x"', hidden=True, disabled=False, title=None)
 
     assert element == '<input class="one" aria-label="say &quot;x&quot;" hidden>'
@@ -30,14 +30,14 @@ def test_attributes_are_spelled_as_in_html() -> None:
         ("torch-2.15.0-cp315-none-any.whl: METADATA, torch/version.py", []),
     ],
 )
-def test_a_source_is_linked_where_it_names_an_address(text: str, addresses: list[str]) -> None:
+def test_a_source_with_a_url_is_linked(text: str, addresses: list[str]) -> None:
     parts = link_parts(text)
 
     assert "".join(part for part, _ in parts) == text
     assert [address for _, address in parts if address] == addresses
 
 
-def test_a_link_opens_no_hole() -> None:
+def test_a_link_allows_no_injection() -> None:
     assert linked("<b> example.org/x") == '&lt;b&gt; <a href="https://example.org/x" rel="noreferrer">example.org/x</a>'
 
 

@@ -1,4 +1,4 @@
-"""Kinds of machines: no two products of one kind, and no two drivers between two steps, get other answers."""
+"""Kinds of machines: no two products of one kind, and no two drivers between two steps, get different answers."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from envsolve.model.versions import DriverVersion
 from envsolve.site.machines import PLATFORMS, driver_steps, gpu_kinds
 
 
-def test_every_product_is_of_one_kind_or_stands_for_several(matrix: Matrix) -> None:
+def test_every_product_is_of_one_kind_or_of_several(matrix: Matrix) -> None:
     kinds, ambiguous = gpu_kinds(matrix)
 
     named = [name for kind in kinds for name in kind.products]
@@ -40,7 +40,7 @@ def test_data_centre_gpus_are_of_kinds_of_their_own(matrix: Matrix) -> None:
     assert not of["NVIDIA GeForce RTX 3090"].forward
 
 
-def test_drivers_of_one_step_meet_the_same_toolkits(matrix: Matrix) -> None:
+def test_drivers_of_one_step_support_the_same_toolkits(matrix: Matrix) -> None:
     drawn, (kinds, _) = random.Random(1), gpu_kinds(matrix)  # noqa: S311
     for platform in PLATFORMS:
         windows = platform.is_windows

@@ -1,4 +1,4 @@
-"""The pages in a real browser, of a small matrix: how they look at three widths, and that keys and fingers do.
+"""The pages in a real browser, of a small matrix: their look at three widths, and keyboard and touch.
 
 Every machine has other fonts and another Chromium, so that no two take the same picture. The pictures are for people;
 the outline that was read beside each is compared: which blocks are visible, in which rows and columns they stand, and
@@ -57,7 +57,7 @@ Opener = Callable[..., Any]
 
 @pytest.fixture
 def opened(site: Path, browser: Any) -> Iterator[Opener]:
-    """Opens a page of the site as a file; whatever the browser complains of, or loads, fails the test."""
+    """Opens a page of the site as a file; any browser error or network request fails the test."""
     pages, complaints = [], []
 
     def open_(address: str, width: int = 1280, scheme: str = "light") -> Any:
@@ -77,7 +77,7 @@ def opened(site: Path, browser: Any) -> Iterator[Opener]:
 
 @pytest.mark.parametrize("width", WIDTHS)
 @pytest.mark.parametrize("state", STATES)
-def test_a_page_looks_as_in_its_picture(state: str, width: int, opened: Opener) -> None:
+def test_a_page_equals_its_picture(state: str, width: int, opened: Opener) -> None:
     address, scheme = STATES[state]
     page = opened(address, width, scheme)
     picture, outline = PICTURES / f"{state}-{width}.png", PICTURES / f"{state}-{width}.json"
@@ -151,7 +151,7 @@ def test_a_compute_capability_is_a_gpu(typed: str, opened: Opener) -> None:
     assert "a GPU of 8.0" in page.inner_text(".file")
 
 
-def test_print_has_the_answer_without_the_form(opened: Opener) -> None:
+def test_print_shows_the_answer_without_the_form(opened: Opener) -> None:
     page = opened(STATES["answer"][0])
     page.emulate_media(media="print")
 

@@ -1,4 +1,4 @@
-"""The tables of the site say what the matrix says."""
+"""The tables of the site match the matrix."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def test_a_build_has_machine_code_or_ptx_or_nothing_for_a_gpu(matrix: Matrix) ->
     assert (row["8.6"], row["12.0"], row["3.7"]) == ("sm", "", "")
 
 
-def test_drivers_and_toolkits_say_what_they_dropped(matrix: Matrix) -> None:
+def test_drivers_and_toolkits_show_dropped_gpus(matrix: Matrix) -> None:
     branch = row_named(branches_table(matrix, ""), "R590")
     toolkit = row_named(toolkits_table(matrix), "13.0")
 
@@ -56,7 +56,7 @@ def test_drivers_and_toolkits_say_what_they_dropped(matrix: Matrix) -> None:
     assert {"7.0", "6.1"} <= set(toolkit["dropped"].split(", "))
 
 
-def test_a_framework_says_what_no_build_has_code_for_any_more(matrix: Matrix) -> None:
+def test_a_framework_shows_gpus_that_no_build_supports_any_more(matrix: Matrix) -> None:
     rows = rows_of(dropped_by_frameworks(matrix))[1:]
 
     assert rows == sorted(rows, key=lambda it: it[0], reverse=True)

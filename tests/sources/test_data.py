@@ -1,4 +1,4 @@
-"""The files of data/sources are whole and say how the lists of their places are read."""
+"""The files of data/sources are complete and state how the lists of their places are read."""
 
 from __future__ import annotations
 
@@ -65,24 +65,24 @@ def digits(value: str, major: int) -> str:
 
 
 def read_label(place: str, file: str, page: Page = Page("")) -> Table | None:  # noqa: B008 - a value
-    """What a file on ``page`` says, as an example has it; None where envsolve does not use the file."""
+    """The facts of a file on ``page``, as an example has them; None if envsolve does not use the file."""
     name, version, _, _ = parse_wheel_filename(file)
-    said = SOURCES[place].read_label(str(name), file.split("-")[1].partition("+")[2], page)
-    if said is None:
+    label = SOURCES[place].read_label(str(name), file.split("-")[1].partition("+")[2], page)
+    if label is None:
         return None
-    found = {key: value for key, value in said._asdict().items() if value}
+    found = {key: value for key, value in label._asdict().items() if value}
     return {"package": str(name), "version": version.public, **found}
 
 
 def is_used(place: Table, package: str, label: str) -> bool:
-    """Whether the first rule for a label is one that says where its CUDA is stated."""
+    """Whether the first rule for a label names the place where its CUDA is stated."""
     rules = [it for it in place["name"] if package in it.get("packages", place["packages"])]
     first = next((it for it in rules if re.fullmatch(it["label"], label, re.IGNORECASE)), None)
     return first is not None and first["cuda_from"] != "versions"
 
 
 class OnePage(NamedTuple):
-    """A fetcher that has one page."""
+    """A fetcher with one page."""
 
     body: bytes
     kind: str
@@ -92,7 +92,7 @@ class OnePage(NamedTuple):
 
 
 class Nothing:
-    """A cache that keeps nothing."""
+    """A cache that stores nothing."""
 
     def read(self, bucket: str, key: str) -> bytes | None:
         return None
@@ -102,7 +102,7 @@ class Nothing:
 
 
 def listing_of(place: str, url: str) -> Listing:
-    """The list that has this address."""
+    """The list with this address."""
     for listing in SOURCES[place].listings:
         pattern = re.sub(r"\\\{\w+\\\}", "[^/]+?", re.escape(listing.url))
         if re.fullmatch(pattern, url):
@@ -165,7 +165,7 @@ def test_rules_for_names(name: str) -> None:
             assert place["unlabelled"]
 
 
-def test_the_cuda_of_vllm_wheels_without_a_label_is_that_of_the_ptx_read_in_them() -> None:
+def test_the_cuda_of_vllm_wheels_without_a_label_comes_from_their_ptx() -> None:
     file = HERE.parents[1] / "data" / "compat_matrix" / "extensions" / "vllm.toml"
     rows = [it for it in tomllib.loads(file.read_text("utf-8"))["build"] if it["platforms"] == ["linux-64"]]
     named = PLACES["vllm"]["unlabelled"]
@@ -186,12 +186,12 @@ def test_examples(name: str) -> None:
 
 
 def _as_used(place: Table, example: Table) -> Table:
-    """An example with the major of CUDA where its publisher says that a wheel is for all of it."""
-    said = {key: value for key, value in example.items() if key != "file"}
+    """An example with the major of CUDA if its publisher states that a wheel is for all of it."""
+    facts = {key: value for key, value in example.items() if key != "file"}
     label = example["file"].split("-")[1].partition("+")[2]
     rule = next(it for it in place["name"] if re.fullmatch(it["label"], label, re.IGNORECASE))
-    major = {"cuda": said["cuda"].partition(".")[0]} if rule["cuda_match"] == "major" and "cuda" in said else {}
-    return {**said, **major}
+    major = {"cuda": facts["cuda"].partition(".")[0]} if rule["cuda_match"] == "major" and "cuda" in facts else {}
+    return {**facts, **major}
 
 
 @pytest.mark.parametrize("name", PLACES)
@@ -209,12 +209,12 @@ def test_names_made_from_a_matrix_are_read_back(name: str) -> None:
                 platform=systems[row["platforms"][0]],
             )
             cuda, torch, abi = row["cuda"][0], row["torch"][-1], row["abi"][0]
-            said = {"package": row["package"], "version": str(Version(row["version"])), "cuda": cuda}
-            assert read_label(name, file) == {**said, "torch": torch, "abi": abi}
+            expected = {"package": row["package"], "version": str(Version(row["version"])), "cuda": cuda}
+            assert read_label(name, file) == {**expected, "torch": torch, "abi": abi}
 
 
 def page_of(page: Table) -> Page:
-    """A recorded page, with what its address says."""
+    """A recorded page, with the facts in its address."""
     versions = re.findall(r"\d+(?:\.\w+)+", page["url"])
     found = listing_of(page["source"], page["url"]).pages(page["package"], lambda *_: True, versions)
     return next((it for it in found if it.url == page["url"]), Page(page["url"]))
@@ -249,12 +249,12 @@ def test_pages(page: Table) -> None:
         assert read_label(page["source"], found[0], page_of(page)) == _as_used(place, {**about, **wanted})
 
 
-def test_no_page_is_forgotten() -> None:
+def test_every_source_has_its_page() -> None:
     assert sorted(page["file"] for page in PAGES) == sorted(file.name for file in (HERE / "pages").iterdir())
 
 
 @pytest.mark.parametrize("name", PLACES)
-def test_the_addresses_of_lists_are_whole(name: str) -> None:
+def test_urls_of_lists_are_complete(name: str) -> None:
     for listing in SOURCES[name].listings:
         found = [it.url for it in listing.pages(listing.packages[0], lambda *_: True, ("1.0",))]
         assert found

@@ -1,4 +1,4 @@
-"""Small shared libraries, compiled by the tests: they stand for CUDA's, with the very calls that are asked for."""
+"""Small shared libraries, compiled by the tests: they replace CUDA's, with exactly the calls that are used."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ __attribute__((constructor)) static void load(void) {{ {body} }}
 
 
 def compiled(path: Path, source: str, *options: str) -> Path:
-    """The shared library ``path`` from C ``source``; its soname is its file name. Skips where no gcc is there."""
+    """The shared library ``path`` from C ``source``; its soname is its file name. Skips the test without gcc."""
     compiler = shutil.which("gcc")
     if compiler is None or not sys.platform.startswith("linux"):
         pytest.skip("shared libraries for the tests need gcc on Linux")

@@ -1,4 +1,4 @@
-"""What texts of a framework mean, as ``envsolve validate`` asks ``explain``: nothing but the framework is known."""
+"""What texts of a framework mean, as ``envsolve validate`` calls ``explain``: nothing but the framework is known."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Running the driver probe on the machine that the fake driver plays."""
+"""Running the driver probe on a machine simulated by the fake driver."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def probed(
     timeout: float = 60,
     **machine: Any,
 ) -> Outcome:
-    """What comes of the probe with this job on ``machine``, as arguments of FakeDriver.environ."""
+    """The result of the probe with this job on ``machine``, as arguments of FakeDriver.environ."""
     job = {"libraries": libraries, "gpus": gpus, "burn": burn}
     with Children() as children:
         return children.run(python, "driver", job, fake_driver.environ(**machine), timeout)

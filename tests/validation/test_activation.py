@@ -1,4 +1,4 @@
-"""What probes get of an environment that is not active: what activating it would set."""
+"""The variables that probes get for an environment that is not active: those of its activation."""
 
 from __future__ import annotations
 
@@ -36,13 +36,13 @@ def test_a_virtual_environment_is_named_and_its_programs_come_first(tmp_path: Pa
     }
 
 
-def test_an_active_environment_and_a_systems_python_stay_as_they_are(tmp_path: Path) -> None:
+def test_active_environments_and_system_pythons_are_not_changed(tmp_path: Path) -> None:
     active = {**BEFORE, "VIRTUAL_ENV": str(tmp_path)}
     assert activated(active, environment(tmp_path)).environ == active
     assert activated(BEFORE, environment(tmp_path, owns_prefix=False)).environ == BEFORE
 
 
-def test_a_conda_prefix_brings_its_variables_and_runs_its_scripts(tmp_path: Path) -> None:
+def test_a_conda_prefix_sets_its_variables_and_runs_its_scripts(tmp_path: Path) -> None:
     (tmp_path / "conda-meta").mkdir()
     (tmp_path / "conda-meta/state").write_text(
         json.dumps({"version": 1, "env_vars": {"OF_CONDA": "1", "UNSET": "***unset***"}})
@@ -66,7 +66,7 @@ def test_a_conda_prefix_brings_its_variables_and_runs_its_scripts(tmp_path: Path
         "export SEEN=yes; echo '{}'",
     ],
 )
-def test_scripts_may_be_written_for_bash_and_leave_something_running(tmp_path: Path, text: str) -> None:
+def test_scripts_may_use_bash_and_leave_something_running(tmp_path: Path, text: str) -> None:
     script(tmp_path, "usual.sh", text)
     assert activated(BEFORE, environment(tmp_path, is_conda=True)).environ["SEEN"] == "yes"
 
@@ -83,7 +83,7 @@ def test_scripts_may_be_written_for_bash_and_leave_something_running(tmp_path: P
         ('printf \'\\0{"A=B": ""}\' >> "$envsolve_answer"; exit', "It ended the shell with exit code 0."),
     ],
 )
-def test_a_script_that_does_not_run_to_its_end_is_a_finding(tmp_path: Path, text: str, how: str) -> None:
+def test_a_failing_script_is_a_finding(tmp_path: Path, text: str, how: str) -> None:
     script(tmp_path, "a.sh", "export FIRST=1")
     script(tmp_path, "bad.sh", text)
     script(tmp_path, "late.sh", "export LATE=1")
@@ -95,7 +95,7 @@ def test_a_script_that_does_not_run_to_its_end_is_a_finding(tmp_path: Path, text
     assert how in finding.cause
 
 
-def test_the_end_of_what_a_script_printed_is_evidence(tmp_path: Path) -> None:
+def test_the_last_output_of_a_script_is_evidence(tmp_path: Path) -> None:
     script(tmp_path, "bad.sh", "echo chatter; echo one; echo 'no such licence' >&2; head -c 900 /dev/zero; exit 3")
     (finding,) = activated(BEFORE, environment(tmp_path, is_conda=True)).findings
     assert finding.evidence[1:] == ("one", "no such licence", "\0" * 300)
@@ -104,9 +104,7 @@ def test_the_end_of_what_a_script_printed_is_evidence(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "text", ["sleep 600", "trap '' TERM; while :; do :; done", "while :; do echo; done > /dev/null"]
 )
-def test_a_script_that_never_ends_is_stopped_and_named(
-    tmp_path: Path, text: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_endless_script_is_stopped_and_named(tmp_path: Path, text: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(activation, "SECONDS", 1.0)
     script(tmp_path, "bad.sh", text)
     started = time.monotonic()
@@ -116,7 +114,7 @@ def test_a_script_that_never_ends_is_stopped_and_named(
     assert "all scripts together have 1 seconds" in finding.cause
 
 
-def test_directories_that_are_relative_become_absolute(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_relative_directories_become_absolute(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     given = {**BEFORE, "PYTHONPATH": "modules:/usr/lib", "LD_LIBRARY_PATH": "/opt/lib:"}
     found = activated(given, environment(tmp_path / "env")).environ
@@ -154,7 +152,7 @@ def test_variables_that_conda_did_not_write_are_a_finding(tmp_path: Path, state:
     assert why in finding.cause
 
 
-def test_of_several_variables_those_that_can_be_set_are(tmp_path: Path) -> None:
+def test_valid_variables_are_set_and_others_dropped(tmp_path: Path) -> None:
     (tmp_path / "conda-meta").mkdir()
     (tmp_path / "conda-meta/state").write_text('{"env_vars": {"A": "1", "B=C": "2"}}')
     left, findings = activated(BEFORE, environment(tmp_path, is_conda=True))
@@ -163,7 +161,7 @@ def test_of_several_variables_those_that_can_be_set_are(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("make", [os.mkfifo, os.mkdir, lambda path: path.symlink_to("/dev/zero")])
-def test_what_is_put_in_the_place_of_the_variables_is_not_read(tmp_path: Path, make: Callable[[Path], None]) -> None:
+def test_a_replaced_variables_file_is_not_read(tmp_path: Path, make: Callable[[Path], None]) -> None:
     (tmp_path / "conda-meta").mkdir()
     make(tmp_path / "conda-meta/state")
     (finding,) = activated(BEFORE, environment(tmp_path, is_conda=True)).findings

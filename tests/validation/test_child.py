@@ -1,4 +1,4 @@
-"""Probes as processes: what they say is kept, and nothing of what they do reaches further."""
+"""Probes as processes: their output is preserved, and nothing they do affects others."""
 
 from __future__ import annotations
 
@@ -27,45 +27,45 @@ def children() -> Iterator[Children]:
 
 
 def load(children: Children, library: Path, timeout: float = 30.0) -> Outcome:
-    """What comes of a probe that loads a library."""
+    """The result of a probe that loads a library."""
     return children.run(HERE, "libraries", {"libraries": [str(library)]}, os.environ, timeout)
 
 
-def test_a_probe_that_comes_to_its_end_gives_its_result(children: Children, tmp_path: Path) -> None:
+def test_a_complete_probe_returns_its_result(children: Children, tmp_path: Path) -> None:
     outcome = load(children, compiled(tmp_path / "libcudart.so.12", CUDART.format(number=12080)))
     assert outcome.result is not None
     assert outcome.ending == Ending(exit_code=0)
     assert outcome.all_noted("library")[0]["version"] == "12.8"
 
 
-def test_what_a_library_prints_is_kept_apart_from_the_result(children: Children, tmp_path: Path) -> None:
+def test_output_of_a_library_is_separate_from_the_result(children: Children, tmp_path: Path) -> None:
     noisy = ON_LOAD.format(body=r'puts("{\"result\": {\"libraries\": []}}"); fputs("warning: no\n", stderr);')
     outcome = load(children, compiled(tmp_path / "libcudart.so.12", noisy))
     assert "warning: no" in outcome.tail
     assert outcome.all_noted("library")[0]["path"].endswith("libcudart.so.12")
 
 
-def test_of_much_output_the_end_is_kept(children: Children, tmp_path: Path) -> None:
+def test_the_end_of_a_long_output_is_preserved(children: Children, tmp_path: Path) -> None:
     body = r'for (int i = 0; i < 200000; i++) puts("chatter of a library"); puts("the last words"); fflush(stdout);'
     outcome = load(children, compiled(tmp_path / "libcudart.so.12", ON_LOAD.format(body=body)))
     assert outcome.tail.rstrip().endswith("the last words")
     assert len(outcome.tail) <= 64 * 1024
 
 
-def test_a_crash_reports_its_signal_and_where_it_was(children: Children, tmp_path: Path) -> None:
+def test_a_crash_reports_its_signal_and_location(children: Children, tmp_path: Path) -> None:
     outcome = load(children, compiled(tmp_path / "libcudart.so.12", ON_LOAD.format(body="abort();")))
     assert outcome.result is None
     assert outcome.ending.signal == signal.SIGABRT
     assert outcome.stage == "libcudart.so.12"
 
 
-def test_a_library_that_ends_the_process_is_no_result(children: Children, tmp_path: Path) -> None:
+def test_a_library_that_ends_the_process_gives_no_result(children: Children, tmp_path: Path) -> None:
     outcome = load(children, compiled(tmp_path / "libcudart.so.12", ON_LOAD.format(body="_exit(0);")))
     assert (outcome.result, outcome.error) == (None, None)
     assert outcome.ending.exit_code == 0
 
 
-def test_a_hang_is_ended_and_so_is_what_it_started(children: Children, tmp_path: Path) -> None:
+def test_a_hang_is_ended_with_its_children(children: Children, tmp_path: Path) -> None:
     pid_file = tmp_path / "pid"
     body = (
         f'FILE *file = fopen("{pid_file}", "w"); int child = fork(); if (!child) for (;;) pause();'
@@ -77,7 +77,7 @@ def test_a_hang_is_ended_and_so_is_what_it_started(children: Children, tmp_path:
     assert is_gone(int(pid_file.read_text()))
 
 
-def test_leaving_ends_what_still_runs(tmp_path: Path) -> None:
+def test_leaving_ends_running_processes(tmp_path: Path) -> None:
     pid_file = tmp_path / "pid"
     body = f'FILE *file = fopen("{pid_file}", "w"); fprintf(file, "%d", getpid()); fclose(file); for (;;) pause();'
     library = compiled(tmp_path / "libcudart.so.12", ON_LOAD.format(body=body))
@@ -113,20 +113,20 @@ def test_a_malformed_answer_is_an_error_of_the_probe(
     assert str(outcome.error["text"]).startswith(fault)
 
 
-def test_a_last_line_that_was_cut_off_is_left_out(children: Children, tmp_path: Path) -> None:
+def test_a_truncated_last_line_is_left_out(children: Children, tmp_path: Path) -> None:
     program = tmp_path / "python"
     program.write_text('#!/bin/sh\nprintf \'%s\\n%s\' \'{"result": {"a": 1}}\' \'{"result\' > "$4"\n')
     program.chmod(0o755)
     assert children.run(program, "libraries", {}, os.environ, 20.0).result == {"a": 1}
 
 
-def test_a_program_that_is_not_there_is_one_error(children: Children, tmp_path: Path) -> None:
+def test_a_missing_program_is_one_error(children: Children, tmp_path: Path) -> None:
     with pytest.raises(OutsideError, match="python-not-usable"):
         children.run(tmp_path / "python", "inventory", {}, os.environ, 5.0)
 
 
 def until(happened: object) -> None:
-    """Wait until something is so, or fail."""
+    """Wait until a condition holds, or fail."""
     assert callable(happened)
     for _ in range(1000):
         if happened():
@@ -136,7 +136,7 @@ def until(happened: object) -> None:
 
 
 def is_gone(pid: int) -> bool:
-    """Whether a process has ended; one that is not collected yet has."""
+    """Whether a process has ended; a zombie has."""
     for _ in range(500):
         try:
             state = Path(f"/proc/{pid}/stat").read_text(encoding="ascii").rpartition(")")[2].split()[0]

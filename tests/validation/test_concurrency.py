@@ -1,4 +1,4 @@
-"""Frameworks at once: as many as there are processors, and as both memories take."""
+"""Concurrent frameworks: as many as processors, and as both memories allow."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def test_no_more_run_than_there_are(meminfo: Path) -> None:
 
 
 @pytest.mark.parametrize("text", [None, "", "MemAvailable:", "MemAvailable: much kB"])
-def test_where_nothing_says_they_run_one_after_the_other(tmp_path: Path, text: str | None) -> None:
+def test_without_known_limits_they_run_one_after_the_other(tmp_path: Path, text: str | None) -> None:
     file = tmp_path / "meminfo"
     if text is not None:
         file.write_text(text)

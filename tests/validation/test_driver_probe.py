@@ -1,4 +1,4 @@
-"""The driver probe against real shared libraries: it computes, and it tells what went wrong and where."""
+"""The driver probe with real shared libraries: it computes, and reports what failed and where."""
 
 from __future__ import annotations
 
@@ -25,18 +25,18 @@ SOON = 2.0
 
 
 def result_of(fake_driver: FakeDriver, **arguments: Any) -> Any:
-    """The result of a probe that came to its end."""
+    """The result of a probe that completed."""
     outcome = probed(fake_driver, **arguments)
     assert outcome.result is not None, (outcome.error, outcome.stage, outcome.tail)
     return outcome.result
 
 
 def kernels_of(fake_driver: FakeDriver, **arguments: Any) -> list[Any]:
-    """What became of the kernel on each GPU."""
+    """The result of the kernel on each GPU."""
     return [device["kernel"] for device in result_of(fake_driver, **arguments)["devices"]]
 
 
-def test_a_driver_that_works_is_reported_with_its_gpu(fake_driver: FakeDriver) -> None:
+def test_a_working_driver_is_reported_with_its_gpu(fake_driver: FakeDriver) -> None:
     result = result_of(fake_driver)
     (device,) = result["devices"]
     kernel = device.pop("kernel")
@@ -53,7 +53,7 @@ def test_a_driver_that_works_is_reported_with_its_gpu(fake_driver: FakeDriver) -
     assert set(kernel) == {"ok", "jit_log", "seconds"}
 
 
-def test_without_a_choice_the_first_gpu_computes_and_the_others_are_listed(fake_driver: FakeDriver) -> None:
+def test_by_default_the_first_gpu_computes_and_the_others_are_listed(fake_driver: FakeDriver) -> None:
     first, second = result_of(fake_driver, devices=[RTX_4090, RTX_4090])["devices"]
     assert first["kernel"]["ok"]
     assert second["kernel"] is None
@@ -63,24 +63,24 @@ def test_without_a_choice_the_first_gpu_computes_and_the_others_are_listed(fake_
 @pytest.mark.parametrize(
     ("gpus", "computing"), [("all", [True, True, True]), ([1], [False, True, False]), ([2, 0], [True, False, True])]
 )
-def test_the_gpus_that_are_chosen_compute(fake_driver: FakeDriver, gpus: Any, computing: list[bool]) -> None:
+def test_the_selected_gpus_compute(fake_driver: FakeDriver, gpus: Any, computing: list[bool]) -> None:
     kernels = kernels_of(fake_driver, gpus=gpus, devices=[RTX_4090] * 3)
     assert [kernel is not None and kernel["ok"] for kernel in kernels] == computing
 
 
-def test_a_bad_gpu_does_not_hide_the_good_one_after_it(fake_driver: FakeDriver) -> None:
+def test_a_bad_gpu_does_not_hide_a_good_one_after_it(fake_driver: FakeDriver) -> None:
     for trouble in ({"kernel": "wrong@0"}, {"fail": {"cuCtxSynchronize@0": 719}}, {"fail": {"cuDeviceGetName@0": 999}}):
         bad, good = kernels_of(fake_driver, gpus="all", devices=[RTX_4090] * 2, **trouble)
         assert (bad["ok"], good["ok"]) == (False, True)
 
 
-def test_a_gpu_that_is_not_there_is_an_error_of_the_driver(fake_driver: FakeDriver) -> None:
+def test_a_missing_gpu_is_an_error_of_the_driver(fake_driver: FakeDriver) -> None:
     good, absent = kernels_of(fake_driver, gpus=[0, 5])
     assert good["ok"]
     assert (absent["ok"], absent["stage"], absent["code"]) == (False, "cuDeviceGet", 101)
 
 
-def test_cuda_visible_devices_is_heeded(fake_driver: FakeDriver) -> None:
+def test_cuda_visible_devices_is_respected(fake_driver: FakeDriver) -> None:
     result = result_of(fake_driver, devices=[RTX_4090, Device("Tesla T4", "7.5")], CUDA_VISIBLE_DEVICES="1")
     assert [device["name"] for device in result["devices"]] == ["Tesla T4"]
     assert result["variables"]["CUDA_VISIBLE_DEVICES"] == "1"
@@ -104,25 +104,25 @@ def test_one_wrong_number_of_65536_is_found(fake_driver: FakeDriver) -> None:
     assert (first["index"], float(first["found"]) - first["expected"]) == (COUNT // 2, 1.0)
 
 
-def test_output_that_no_kernel_wrote_is_known(fake_driver: FakeDriver) -> None:
+def test_unwritten_output_is_recognised(fake_driver: FakeDriver) -> None:
     (kernel,) = kernels_of(fake_driver, kernel="untouched")
     assert (kernel["ok"], kernel["mismatches"], kernel["untouched"]) == (False, COUNT, True)
     assert (kernel["first"]["found"], kernel["first"]["bits"]) == ("nan", "0xffffffff")
 
 
-def test_memory_that_a_gpu_does_not_have_is_not_given(fake_driver: FakeDriver) -> None:
+def test_memory_beyond_that_of_a_gpu_is_refused(fake_driver: FakeDriver) -> None:
     (kernel,) = kernels_of(fake_driver, devices=[Device("a full GPU", "8.6", 0)])
     assert (kernel["stage"], kernel["code"]) == ("cuMemAlloc_v2", 2)
 
 
-def test_the_words_of_the_drivers_compiler_are_kept(fake_driver: FakeDriver) -> None:
+def test_messages_of_the_drivers_compiler_are_reported(fake_driver: FakeDriver) -> None:
     (kernel,) = kernels_of(fake_driver, fail={"cuModuleLoadDataEx": 218})
     assert kernel["error"] == "CUDA_ERROR_INVALID_PTX"
     assert kernel["jit_log"] == "ptxas application ptx input, line 1; fatal : fake parsing error"
 
 
 @pytest.mark.parametrize(("kernel", "stage"), [("hang", "cuCtxSynchronize@1"), ("crash", "cuLaunchKernel@1")])
-def test_a_probe_that_does_not_end_has_reported_what_it_saw(fake_driver: FakeDriver, kernel: str, stage: str) -> None:
+def test_a_hanging_probe_has_reported_what_it_found(fake_driver: FakeDriver, kernel: str, stage: str) -> None:
     outcome = probed(fake_driver, gpus="all", devices=[RTX_4090] * 2, kernel=f"{kernel}@1", timeout=SOON)
     assert outcome.result is None
     assert outcome.stage == stage
@@ -131,61 +131,57 @@ def test_a_probe_that_does_not_end_has_reported_what_it_saw(fake_driver: FakeDri
 
 
 @pytest.mark.parametrize("call", ["cuInit", "cuDevicePrimaryCtxRetain@0", "cuModuleLoadDataEx@0", "cuMemFree_v2@0"])
-def test_the_call_that_ends_the_process_is_the_last_that_was_announced(fake_driver: FakeDriver, call: str) -> None:
+def test_the_call_that_ends_the_process_was_announced_last(fake_driver: FakeDriver, call: str) -> None:
     assert probed(fake_driver, crash=[call.partition("@")[0]]).stage == call
 
 
-def test_burning_repeats_the_kernel_with_other_numbers(fake_driver: FakeDriver) -> None:
+def test_burn_repeats_the_kernel_with_other_numbers(fake_driver: FakeDriver) -> None:
     (kernel,) = kernels_of(fake_driver, burn=HALF_A_SECOND)
     assert kernel["ok"]
     assert kernel["burn"]["rounds"] > 1
     assert kernel["burn"]["wrong_rounds"] == 0
 
 
-def test_burning_finds_the_round_that_is_wrong_now_and_then(fake_driver: FakeDriver) -> None:
+def test_burn_finds_an_intermittent_fault(fake_driver: FakeDriver) -> None:
     (kernel,) = kernels_of(fake_driver, burn=HALF_A_SECOND, kernel="flaky")
     assert (kernel["ok"], kernel["mismatches"], kernel["burn"]["wrong_rounds"]) == (False, 1, 1)
     assert kernel["burn"]["rounds"] > 2
 
 
-def test_burning_finds_memory_that_no_longer_changes(fake_driver: FakeDriver) -> None:
+def test_burn_finds_stuck_memory(fake_driver: FakeDriver) -> None:
     (once,) = kernels_of(fake_driver, kernel="stuck")
     (burnt,) = kernels_of(fake_driver, burn=0.1, kernel="stuck")
     assert (once["ok"], burnt["ok"]) == (True, False)
     assert burnt["burn"]["wrong_rounds"] == burnt["burn"]["rounds"]
 
 
-def test_a_call_that_fails_while_burning_ends_it_and_is_reported_with_the_rounds(fake_driver: FakeDriver) -> None:
+def test_a_failing_call_ends_burn_and_is_reported_with_the_rounds(fake_driver: FakeDriver) -> None:
     (kernel,) = kernels_of(fake_driver, burn=600, kernel="failing")
     assert (kernel["ok"], kernel["stage"], kernel["code"]) == (False, "cuCtxSynchronize", 719)
     assert kernel["burn"] == {"seconds": 600, "rounds": 2, "wrong_rounds": 0}
 
 
-def test_a_library_that_is_not_there_is_reported_in_the_loaders_words(fake_driver: FakeDriver) -> None:
+def test_a_missing_library_is_reported_with_the_message_of_the_loader(fake_driver: FakeDriver) -> None:
     result = result_of(fake_driver, libraries=["libcuda-of-nobody.so.1"])
     assert [attempt["name"] for attempt in result["load"]] == ["libcuda-of-nobody.so.1"]
     assert "No such file" in result["load"][0]["text"]
 
 
-def test_the_first_library_that_loads_is_taken(fake_driver: FakeDriver, tmp_path: Path) -> None:
+def test_the_first_library_that_loads_is_used(fake_driver: FakeDriver, tmp_path: Path) -> None:
     broken = tmp_path / "libcuda.so.1"
     broken.write_text("no library", encoding="utf-8")
     result = result_of(fake_driver, libraries=[str(broken), str(fake_driver.library("libcuda"))], parts=[])
     assert result["devices"][0]["kernel"]["ok"]
 
 
-def test_a_library_without_the_calls_of_a_driver_is_recognised_by_the_call(
-    fake_driver: FakeDriver, tmp_path: Path
-) -> None:
+def test_a_library_without_the_driver_api_is_recognised_by_the_call(fake_driver: FakeDriver, tmp_path: Path) -> None:
     empty = compiled(tmp_path / "libcuda.so.1", "int nothing;")
     error = result_of(fake_driver, libraries=[str(empty)])["error"]
     assert (error["stage"], error["code"]) == ("cuDriverGetVersion", None)
 
 
 @pytest.mark.parametrize("code", [None, 801])
-def test_a_driver_that_cannot_tell_the_uuid_still_computes(
-    fake_driver: FakeDriver, tmp_path: Path, code: int | None
-) -> None:
+def test_a_driver_without_a_uuid_still_computes(fake_driver: FakeDriver, tmp_path: Path, code: int | None) -> None:
     """Drivers before CUDA 9.2 have no such call; 801 is not supported."""
     (device,) = result_of(
         fake_driver,
@@ -206,7 +202,7 @@ def _without_uuid(fake_driver: FakeDriver, tmp_path: Path) -> Path:
 
 
 def _interpreter(version: str) -> Path:
-    """An interpreter of that version, from PATH or of pyenv; skips where there is none that starts."""
+    """An interpreter of that version, from PATH or pyenv; skips the test if none starts."""
     pyenv = Path(os.environ.get("PYENV_ROOT", Path.home() / ".pyenv"), "versions")
     found = [shutil.which(f"python{version}"), *map(str, pyenv.glob(f"{version}.*/bin/python{version}"))]
     for program in filter(None, found):
@@ -221,7 +217,7 @@ def test_the_probe_runs_in_old_and_new_interpreters(fake_driver: FakeDriver, ver
     assert kernel["ok"]
 
 
-def test_every_round_adds_other_numbers_and_every_sum_is_exact() -> None:
+def test_every_round_has_other_numbers_and_exact_sums() -> None:
     vectors = Vectors()
     rounds = [vectors.of_round(number) for number in (0, 1, COUNT)]
     for left, right, total in rounds:
@@ -238,11 +234,11 @@ def test_the_first_difference_is_reported_with_its_bits() -> None:
     spoilt[400:404] = bytes([POISON]) * 4
     spoilt[800:804] = b"\0\0\0\0"
     assert difference(total, total) is None
-    told = difference(bytes(spoilt), total)
-    assert told is not None
+    found = difference(bytes(spoilt), total)
+    assert found is not None
     expected = memoryview(total).cast("f")[100]
-    assert told["first"] == {"index": 100, "expected": expected, "found": "nan", "bits": "0xffffffff"}
-    assert (told["mismatches"], told["untouched"]) == (2, False)
+    assert found["first"] == {"index": 100, "expected": expected, "found": "nan", "bits": "0xffffffff"}
+    assert (found["mismatches"], found["untouched"]) == (2, False)
 
 
 def _ptxas() -> list[str]:
@@ -257,13 +253,13 @@ def _ptxas() -> list[str]:
 
 
 @pytest.mark.thorough
-def test_ptxas_makes_code_of_the_kernel_for_every_gpu_that_it_knows(tmp_path: Path) -> None:
+def test_ptxas_compiles_the_kernel_for_every_gpu_it_knows(tmp_path: Path) -> None:
     compilers = _ptxas()
     if not compilers:
         pytest.skip("there is no ptxas here")
     for ptxas in compilers:
-        told = subprocess.run([ptxas, "--help"], capture_output=True, text=True, check=True).stdout
-        targets = sorted({int(number) for number in re.findall(r"'sm_(\d+)'", told)})
+        usage = subprocess.run([ptxas, "--help"], capture_output=True, text=True, check=True).stdout
+        targets = sorted({int(number) for number in re.findall(r"'sm_(\d+)'", usage)})
         assert targets
         for capability, _, least in PTX_PAIRS:
             source = tmp_path / f"{least}.ptx"
@@ -276,7 +272,7 @@ def test_ptxas_makes_code_of_the_kernel_for_every_gpu_that_it_knows(tmp_path: Pa
 
 
 @pytest.mark.gpu
-def test_every_real_gpu_computes_rightly(tmp_path: Path) -> None:
+def test_every_real_gpu_computes_correctly(tmp_path: Path) -> None:
     """Without the fake driver: the one of this machine."""
     from envsolve.validation.child import Children
 

@@ -1,4 +1,4 @@
-"""From how the driver probe ended to a pass or to one finding: every trouble has its own, none is a pass."""
+"""From the end of the driver probe to a pass or to one finding: every problem has its own, none is a pass."""
 
 from __future__ import annotations
 
@@ -59,20 +59,20 @@ def found(fake_driver: FakeDriver, **arguments: Any) -> Finding:
 
 
 def ended(**how: Any) -> Outcome:
-    """A probe that came to no result."""
+    """A probe without a result."""
     whole: dict[str, Any] = {"result": None, "error": None, "stage": "cuInit", "notes": (), "seconds": 1.0, "tail": ""}
     return Outcome(**{**whole, "ending": Ending(exit_code=0), **how})
 
 
 @pytest.mark.parametrize("gpus", [None, "all"])
-def test_a_driver_that_works_passes(fake_driver: FakeDriver, gpus: str | None) -> None:
+def test_a_working_driver_passes(fake_driver: FakeDriver, gpus: str | None) -> None:
     outcome = probed(fake_driver, gpus=gpus, devices=[RTX_4090])
     assert finding_of(outcome) is None
     assert detail_of(outcome) == "65,536 results right on GPU 0 (NVIDIA GeForce RTX 4090, 8.9), CUDA 13.0"
 
 
 @pytest.mark.parametrize(("code", "call", "expected"), CASES)
-def test_every_error_at_every_call_gives_its_own_finding(
+def test_every_error_of_every_call_has_its_own_finding(
     fake_driver: FakeDriver, code: int, call: str, expected: str
 ) -> None:
     finding = found(fake_driver, fail={call: code})
@@ -84,19 +84,19 @@ def test_every_error_that_has_a_finding_is_in_the_table() -> None:
     assert [row["code"] for row in TABLE] == sorted(NUMBERS)
 
 
-def test_no_two_troubles_share_a_finding() -> None:
+def test_no_two_problems_share_a_finding() -> None:
     ids = [*NUMBERS.values(), *OTHERS]
     assert len(ids) == len(set(ids))
 
 
 @pytest.mark.parametrize(("code", "name"), [(710, "CUDA_ERROR_ASSERT"), (12345, "without a name")])
-def test_any_other_error_is_named_by_its_number(fake_driver: FakeDriver, code: int, name: str) -> None:
+def test_any_other_error_is_named_by_number(fake_driver: FakeDriver, code: int, name: str) -> None:
     finding = found(fake_driver, fail={"cuCtxSynchronize": code})
     assert finding.id == "driver-error"
     assert f"cuCtxSynchronize failed with CUDA error {code} ({name})" in finding.cause
 
 
-def test_the_names_are_those_of_cuda_h() -> None:
+def test_error_names_are_those_of_cuda_h() -> None:
     homes = [os.environ.get("CUDA_HOME"), os.environ.get("CUDA_PATH"), "/usr/local/cuda"]
     header = next((path for home in filter(None, homes) if (path := Path(home, "include/cuda.h")).exists()), None)
     if header is None:
@@ -126,7 +126,7 @@ def test_the_names_are_those_of_cuda_h() -> None:
         ({"burn": 1.0, "kernel": "flaky"}, "wrong-results", "1 of 65,536"),
     ],
 )
-def test_what_is_no_error_of_a_call_has_its_finding_too(
+def test_problems_other_than_errors_of_calls_have_a_finding_too(
     fake_driver: FakeDriver, machine: dict[str, Any], expected: str, words: str
 ) -> None:
     finding = found(fake_driver, **machine)
@@ -145,7 +145,7 @@ def test_what_is_no_error_of_a_call_has_its_finding_too(
         (None, "before it began"),
     ],
 )
-def test_a_driver_that_hangs_is_reported_with_the_call(stage: str | None, words: str) -> None:
+def test_a_hanging_driver_is_reported_with_the_call(stage: str | None, words: str) -> None:
     finding = finding_of(ended(stage=stage, ending=Ending(timeout=20)))
     assert finding is not None
     assert finding.id == "driver-hang"
@@ -153,14 +153,14 @@ def test_a_driver_that_hangs_is_reported_with_the_call(stage: str | None, words:
     assert finding.cause.endswith("It was stopped after 20 s.")
 
 
-def test_of_two_gpus_the_bad_one_is_the_finding_and_both_are_evidence(fake_driver: FakeDriver) -> None:
+def test_the_bad_gpu_is_the_finding_and_both_are_evidence(fake_driver: FakeDriver) -> None:
     finding = found(fake_driver, gpus="all", devices=[RTX_4090] * 2, fail={"cuCtxSynchronize@1": 700})
     assert finding.id == "kernel-illegal-address"
     assert "on GPU 1 (NVIDIA GeForce RTX 4090, 8.9)" in finding.cause
     assert "GPU 0 (NVIDIA GeForce RTX 4090, 8.9): all 65,536 results right" in finding.evidence
 
 
-def test_a_gpu_that_hangs_does_not_hide_what_the_first_one_did(fake_driver: FakeDriver) -> None:
+def test_a_hanging_gpu_does_not_hide_the_result_of_the_first(fake_driver: FakeDriver) -> None:
     finding = found(fake_driver, gpus="all", devices=[RTX_4090] * 2, kernel="hang@1", timeout=SOON)
     assert finding.id == "driver-hang"
     assert finding.cause.endswith("The kernel was started and does not end. It was stopped after 4 s.")
@@ -168,25 +168,27 @@ def test_a_gpu_that_hangs_does_not_hide_what_the_first_one_did(fake_driver: Fake
     assert "last stage: cuCtxSynchronize@1" in finding.evidence
 
 
-def test_a_gpu_that_is_only_listed_is_no_proof_and_no_trouble(fake_driver: FakeDriver) -> None:
+def test_a_gpu_that_is_only_listed_is_neither_tested_nor_a_problem(fake_driver: FakeDriver) -> None:
     assert finding_of(probed(fake_driver, devices=[RTX_4090] * 2, kernel="wrong@1")) is None
     assert found(fake_driver, gpus=[1], devices=[RTX_4090] * 2, kernel="wrong@1").id == "wrong-results"
 
 
 @pytest.mark.parametrize("value", ["", "-1", "NoDevFiles"])
-def test_gpus_that_a_variable_hides_are_not_missing(fake_driver: FakeDriver, value: str) -> None:
+def test_gpus_hidden_by_a_variable_are_not_missing(fake_driver: FakeDriver, value: str) -> None:
     finding = found(fake_driver, CUDA_VISIBLE_DEVICES=value)
     assert finding.id == "gpus-hidden"
     assert f"CUDA_VISIBLE_DEVICES={value!r} hides every GPU" in finding.cause
     assert "unset CUDA_VISIBLE_DEVICES" in finding.commands
 
 
-def test_a_variable_that_names_another_gpu_is_suspected_only(fake_driver: FakeDriver) -> None:
+def test_a_variable_for_another_gpu_is_only_suspected(fake_driver: FakeDriver) -> None:
     assert "or there is none" in found(fake_driver, CUDA_VISIBLE_DEVICES="4").cause
     assert found(fake_driver, CUDA_VISIBLE_DEVICES="0", devices=[]).id == "no-device"
 
 
-def test_no_library_is_distinguished_from_one_that_is_no_library(fake_driver: FakeDriver, tmp_path: Path) -> None:
+def test_a_missing_library_and_a_file_that_is_no_library_are_distinguished(
+    fake_driver: FakeDriver, tmp_path: Path
+) -> None:
     text = tmp_path / "libcuda.so.1"
     text.write_text("no library", encoding="utf-8")
     assert found(fake_driver, libraries=["libcuda-of-nobody.so.1"]).id == "driver-library-missing"
@@ -204,7 +206,7 @@ def test_a_library_that_lacks_its_own_libraries_is_not_missing(fake_driver: Fake
     assert "libnvidia-part.so.1: cannot open shared object file" in finding.cause
 
 
-def test_a_library_that_is_no_driver_is_recognised_by_the_call_it_lacks(
+def test_a_library_other_than_the_driver_is_recognised_by_the_missing_call(
     fake_driver: FakeDriver, tmp_path: Path
 ) -> None:
     finding = found(fake_driver, libraries=[str(compiled(tmp_path / "libcuda.so.1", "int nothing;"))])
@@ -212,14 +214,14 @@ def test_a_library_that_is_no_driver_is_recognised_by_the_call_it_lacks(
     assert "cuDriverGetVersion is missing" in finding.cause
 
 
-def test_the_library_the_variables_and_the_compilers_words_are_evidence(fake_driver: FakeDriver) -> None:
+def test_the_library_the_variables_and_messages_of_the_compiler_are_evidence(fake_driver: FakeDriver) -> None:
     finding = found(fake_driver, fail={"cuModuleLoadDataEx": 218}, CUDA_FORCE_PTX_JIT="1")
     assert f"libcuda: {fake_driver.library('libcuda')} (CUDA 13.0)" in finding.evidence
     assert "CUDA_FORCE_PTX_JIT=1" in finding.evidence
     assert "ptxas application ptx input, line 1; fatal : fake parsing error" in finding.evidence
 
 
-def test_a_python_that_cannot_run_the_probe_is_no_trouble_of_the_driver() -> None:
+def test_a_python_that_cannot_run_the_probe_is_not_a_problem_of_the_driver() -> None:
     error = {"type": "ModuleNotFoundError", "text": "No module named '_ctypes'", "trace": ["driver.py:19 <module>"]}
     finding = finding_of(ended(error=error, stage=None))
     assert finding is not None
@@ -239,7 +241,7 @@ def test_a_python_that_cannot_run_the_probe_is_no_trouble_of_the_driver() -> Non
         (Ending(timeout=20), "driver-hang", "stopped after 20 s"),
     ],
 )
-def test_however_the_process_ends_without_a_result_it_does_not_pass(ending: Ending, expected: str, words: str) -> None:
+def test_a_process_without_a_result_never_passes(ending: Ending, expected: str, words: str) -> None:
     finding = finding_of(ended(ending=ending, tail="NVRM: something\n\nlast words\n"))
     assert finding is not None
     assert finding.id == expected
@@ -248,7 +250,7 @@ def test_however_the_process_ends_without_a_result_it_does_not_pass(ending: Endi
 
 
 @pytest.mark.parametrize("places", SETTINGS, ids=lambda places: "+".join(sorted(places)))
-def test_there_is_something_to_do_about_everything_everywhere(places: set[Place]) -> None:
+def test_every_problem_has_advice_for_every_place(places: set[Place]) -> None:
     for identifier in (*NUMBERS.values(), *OTHERS):
         assert shipped().entry(identifier).words({"probed": True, **facts_of(places)}.get).fix, identifier
 
@@ -281,7 +283,7 @@ def test_advice_for_other_places_is_left_out(fake_driver: FakeDriver) -> None:
         (["dev/dxg", ".dockerenv"], SETTINGS[4]),
     ],
 )
-def test_where_a_process_runs_is_known_by_files(files: list[str], places: set[Place], tmp_path: Path) -> None:
+def test_the_place_of_a_process_is_recognised_by_files(files: list[str], places: set[Place], tmp_path: Path) -> None:
     for name in files:
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text("", encoding="utf-8")

@@ -1,4 +1,4 @@
-"""Which environment is meant, and what its interpreter says of it."""
+"""Which environment is examined, and what its interpreter reports about it."""
 
 from __future__ import annotations
 
@@ -36,19 +36,19 @@ def test_the_active_environment_is_the_default(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("first", ["venv", "conda"])
-def test_of_two_active_environments_the_first_on_path_counts(tmp_path: Path, first: str) -> None:
+def test_the_first_active_environment_on_path_counts(tmp_path: Path, first: str) -> None:
     places = {"VIRTUAL_ENV": prefix(tmp_path / "venv"), "CONDA_PREFIX": prefix(tmp_path / "conda")}
     path = [place / "bin" for place in sorted(places.values(), key=lambda it: it.name != first)]
     environ = {**{name: str(place) for name, place in places.items()}, "PATH": os.pathsep.join(map(str, path))}
     assert interpreter(None, None, environ) == tmp_path / first / "bin/python"
 
 
-def test_without_one_the_python_on_path_counts(tmp_path: Path) -> None:
+def test_without_one_the_python_on_path_is_used(tmp_path: Path) -> None:
     (prefix(tmp_path) / "bin/python").rename(tmp_path / "bin/python3")
     assert interpreter(None, None, {"PATH": str(tmp_path / "bin")}) == tmp_path / "bin/python3"
 
 
-def test_an_environment_is_named_by_its_directory_or_by_its_interpreter(tmp_path: Path) -> None:
+def test_an_environment_is_named_by_its_directory_or_interpreter(tmp_path: Path) -> None:
     program = prefix(tmp_path) / "bin/python"
     assert interpreter(str(tmp_path), None, {}) == program
     assert interpreter(None, str(program), {}) == program
@@ -56,14 +56,12 @@ def test_an_environment_is_named_by_its_directory_or_by_its_interpreter(tmp_path
 
 
 @pytest.mark.parametrize(("of_prefix", "python"), [("", None), ("nowhere", None), (None, "no-such-python")])
-def test_what_is_not_there_is_one_error(tmp_path: Path, of_prefix: str | None, python: str | None) -> None:
+def test_a_missing_environment_is_one_error(tmp_path: Path, of_prefix: str | None, python: str | None) -> None:
     with pytest.raises(UsageError, match="python-not-found"):
         interpreter(None if of_prefix is None else str(tmp_path / of_prefix), python, {})
 
 
-def test_a_virtual_environment_owns_its_prefix_and_reports_what_is_installed(
-    children: Children, tmp_path: Path
-) -> None:
+def test_a_virtual_environment_owns_its_prefix_and_lists_its_packages(children: Children, tmp_path: Path) -> None:
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(tmp_path / "venv")], check=True)
     (site,) = (tmp_path / "venv/lib").glob("python*/site-packages")
     for folder, name, version in (
@@ -83,7 +81,7 @@ def test_a_virtual_environment_owns_its_prefix_and_reports_what_is_installed(
     }
 
 
-def test_of_two_distributions_of_one_name_the_first_on_the_path_counts(children: Children, tmp_path: Path) -> None:
+def test_the_first_distribution_of_a_name_on_the_path_counts(children: Children, tmp_path: Path) -> None:
     for place, version in (("first", "2.0"), ("second", "1.0")):
         (tmp_path / place / f"thing-{version}.dist-info").mkdir(parents=True)
     path = os.pathsep.join(str(tmp_path / place) for place in ("first", "second"))
@@ -93,7 +91,7 @@ def test_of_two_distributions_of_one_name_the_first_on_the_path_counts(children:
     assert (found.version, found.location) == ("2.0", tmp_path / "first")
 
 
-def test_a_program_that_is_no_python_is_one_error(children: Children, tmp_path: Path) -> None:
+def test_a_program_that_is_not_python_is_one_error(children: Children, tmp_path: Path) -> None:
     program = tmp_path / "python"
     program.write_text("#!/bin/sh\necho 'not today' >&2\nexit 3\n")
     program.chmod(0o755)
@@ -125,9 +123,7 @@ WHOLE = {
         {"search_path": [3]},
     ],
 )
-def test_an_answer_that_makes_no_sense_is_one_error(
-    children: Children, tmp_path: Path, wrong: dict[str, object]
-) -> None:
+def test_a_nonsensical_answer_is_one_error(children: Children, tmp_path: Path, wrong: dict[str, object]) -> None:
     (tmp_path / "answer").write_text(json.dumps({"result": {**WHOLE, **wrong}}) + "\n")
     program = tmp_path / "python"
     program.write_text(f'#!/bin/sh\nfor file; do :; done; cat {tmp_path}/answer > "$file"\n')

@@ -46,7 +46,7 @@ class Installed(NamedTuple):
 
 
 def installed() -> list[Installed]:
-    """The frameworks of every interpreter that is named."""
+    """The frameworks of every named interpreter."""
     named = os.environ.get(VARIABLE)
     if named is None:
         names = [str(each.metadata["Name"]) for each in distributions()]
@@ -63,10 +63,10 @@ def packages(python: Path) -> list[str]:
 
 
 HERE = [pytest.param(found, id=str(found)) for found in installed()]
-NOWHERE = pytest.param(None, marks=pytest.mark.skip(f"name interpreters with a framework in {VARIABLE}"))
+NO_INTERPRETER = pytest.param(None, marks=pytest.mark.skip(f"name interpreters with a framework in {VARIABLE}"))
 
 
-@pytest.fixture(params=HERE or [NOWHERE])
+@pytest.fixture(params=HERE or [NO_INTERPRETER])
 def it(request: pytest.FixtureRequest) -> Installed:
     found: Installed = request.param
     return found
@@ -88,7 +88,7 @@ def proven(
 
 
 def absent(known: Framework) -> list[str]:
-    """The operations that the class in its probe leaves as they are in any framework: it has none such."""
+    """The operations that the class in its probe inherits unchanged: it has none."""
     module = importlib.import_module(f"envsolve.validation.inside.{known.probe}")
     classes = (it for it in vars(module).values() if isinstance(it, type) and it.__module__ == module.__name__)
     (probed,) = (it for it in classes if issubclass(it, framework.Framework))
@@ -96,7 +96,7 @@ def absent(known: Framework) -> list[str]:
     return [name for name, method in methods.items() if getattr(probed, method) is getattr(framework.Framework, method)]
 
 
-def test_everything_that_it_has_comes_out_right_on_the_cpu(children: Children, it: Installed) -> None:
+def test_everything_in_it_is_correct_on_the_cpu(children: Children, it: Installed) -> None:
     report = proven(children, it, "cpu", burn=0.2)
     if it.framework.needs_gpu:
         assert (report.status, report.detail) == (Status.SKIP, f"{it.framework.title} runs on GPUs only")
@@ -114,7 +114,7 @@ def test_everything_that_it_has_comes_out_right_on_the_cpu(children: Children, i
 
 @pytest.mark.gpu
 @pytest.mark.skipif(not GPU, reason="there is no device file of an NVIDIA GPU")
-def test_everything_that_a_build_for_gpus_has_comes_out_right_on_the_gpu(children: Children, it: Installed) -> None:
+def test_everything_in_a_gpu_build_is_correct_on_the_gpu(children: Children, it: Installed) -> None:
     report = proven(children, it, "cuda", burn=5)
     if report.measured.get("cpu_build") is True:
         pytest.skip("a build for CPUs")
@@ -123,7 +123,7 @@ def test_everything_that_a_build_for_gpus_has_comes_out_right_on_the_gpu(childre
 
 
 @pytest.mark.skipif(GPU, reason="there may be a GPU")
-def test_asked_for_a_gpu_where_there_is_none_it_reports_why_not(children: Children, it: Installed) -> None:
+def test_a_missing_gpu_is_reported_with_the_reason(children: Children, it: Installed) -> None:
     report = proven(children, it, "cuda")
     assert report.status is Status.FAIL
     assert report.findings[0].evidence
@@ -139,7 +139,7 @@ def test_asked_for_a_gpu_where_there_is_none_it_reports_why_not(children: Childr
 
 
 @pytest.mark.skipif(GPU, reason="there may be a GPU")
-def test_a_driver_that_fails_is_recognised_in_what_a_build_for_gpus_says(
+def test_a_failing_driver_is_recognised_in_messages_of_a_gpu_build(
     children: Children, it: Installed, fake_driver: FakeDriver
 ) -> None:
     environ = fake_driver.environ(driver="580.65.06", cuda="13.0", devices=[GTX_1080_TI], fail={"cuInit": 803})

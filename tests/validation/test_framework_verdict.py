@@ -1,4 +1,4 @@
-"""From what a probe answered, or how it ended, to the verdict: the cases are in cases/framework_outcomes.toml."""
+"""From the answer or end of a probe to the verdict: the cases are in cases/framework_outcomes.toml."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ NOT_DONE = {**FINE, "ok": False, "on_device": False, "max_error": None}
 
 
 def raised(text: str) -> dict[str, str]:
-    kind, _, said = text.partition(": ")
-    return {"type": kind, "text": said}
+    kind, _, message = text.partition(": ")
+    return {"type": kind, "text": message}
 
 
 def operations(case: dict[str, Any]) -> list[dict[str, Any]]:
@@ -64,7 +64,7 @@ def outcome(case: dict[str, Any]) -> Outcome:
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case["name"])
-def test_an_outcome_leads_to_its_verdict(case: dict[str, Any]) -> None:
+def test_an_outcome_gives_its_verdict(case: dict[str, Any]) -> None:
     expect = case["expect"]
     framework = FRAMEWORKS[case.get("framework", "pytorch")]
     found = verdict(
@@ -83,7 +83,7 @@ def test_an_outcome_leads_to_its_verdict(case: dict[str, Any]) -> None:
         assert first.in_scope is expect.get("in_scope", True)
 
 
-def test_what_was_measured_is_kept_for_programs() -> None:
+def test_measurements_are_reported_in_json() -> None:
     measured = verdict(FRAMEWORKS["pytorch"], "cuda", outcome({"right": ["matmul"]}), explained).measured
     assert measured["version"] == "2.15.0"
     assert measured["operations"][0]["max_error"] == 3e-7  # type: ignore[index]

@@ -1,4 +1,4 @@
-"""What runs in the environments of others: Python 3.7 understands it, and it needs nothing but the standard library."""
+"""Code that runs in environments of users: valid Python 3.7, and it only needs the standard library."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ TREES = {str(file.relative_to(INSIDE)): file.read_text(encoding="utf-8") for fil
 
 
 @pytest.mark.parametrize("name", TREES)
-def test_python_3_7_can_parse_it(name: str) -> None:
+def test_it_is_valid_python_3_7(name: str) -> None:
     ast.parse(TREES[name], name, feature_version=(3, 7))
 
 
 @pytest.mark.parametrize("name", TREES)
-def test_it_imports_nothing_of_envsolve(name: str) -> None:
+def test_it_imports_nothing_from_envsolve(name: str) -> None:
     imported = [node for node in ast.walk(ast.parse(TREES[name])) if isinstance(node, ast.Import | ast.ImportFrom)]
     names = [alias.name for node in imported if isinstance(node, ast.Import) for alias in node.names]
     names += [node.module or "" for node in imported if isinstance(node, ast.ImportFrom) and not node.level]
@@ -29,7 +29,7 @@ def test_it_imports_nothing_of_envsolve(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["driver.py", "driver_calls.py", "vector_add.py", "run.py", "channel.py"])
-def test_the_driver_probe_imports_the_standard_library_only(name: str) -> None:
+def test_the_driver_probe_only_imports_the_standard_library(name: str) -> None:
     for node in ast.walk(ast.parse(TREES[name])):
         if isinstance(node, ast.Import):
             assert {alias.name.partition(".")[0] for alias in node.names} <= sys.stdlib_module_names

@@ -1,4 +1,4 @@
-"""What a framework loaded: whose each file is, and what of it does not go together."""
+"""The libraries that a framework loaded: the owner of each file, and which are incompatible."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ OWN = (Library("libcudart.so.12", Path(CUDART["path"] or ""), Owner.ENVIRONMENT,
 
 
 def at(path: str, component: str = "cudart", version: str | None = "12.6") -> dict[str, str | None]:
-    """What the probe says of a loaded file."""
+    """The probe's record of a loaded file."""
     return {"path": path, "component": component, "version": version}
 
 
@@ -36,7 +36,7 @@ def test_owners_are_distinguished() -> None:
     assert owners == [Owner.ENVIRONMENT, Owner.DRIVER, Owner.SYSTEM]
 
 
-def test_the_environments_own_and_the_drivers_files_are_no_finding() -> None:
+def test_files_of_the_environment_and_the_driver_are_not_findings() -> None:
     assert findings(CUDART, DRIVER) == []
 
 
@@ -44,7 +44,7 @@ def test_the_environments_own_and_the_drivers_files_are_no_finding() -> None:
     ("version", "severity"),
     [("12.2", Severity.ERROR), ("12.6", Severity.WARNING), ("12.9", Severity.WARNING), (None, Severity.WARNING)],
 )
-def test_a_foreign_file_in_place_of_the_environments_is_an_error_where_it_is_older(
+def test_a_foreign_file_in_place_of_that_of_the_environment_is_an_error_if_older(
     version: str | None, severity: Severity
 ) -> None:
     found = findings(at("/usr/local/cuda/lib64/libcudart.so.12", version=version))
@@ -52,7 +52,7 @@ def test_a_foreign_file_in_place_of_the_environments_is_an_error_where_it_is_old
     assert "/usr/local/cuda/lib64" in found[0].fix
 
 
-def test_a_library_that_the_environment_does_not_bring_is_the_machines() -> None:
+def test_a_library_from_outside_of_the_environment_belongs_to_the_machine() -> None:
     found = findings(at("/usr/local/cuda/lib64/libcufft.so.11", "cufft"))
     assert [(it.id, it.severity) for it in found] == [("system-library", Severity.WARNING)]
 

@@ -1,4 +1,4 @@
-"""The whole way, from a framework that misbehaves in a process of its own to the finding: none may pass."""
+"""End to end, from a misbehaving framework in its own process to the finding: none may pass."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def report(children: Children, fault: str) -> ProbeReport:
     return verdict(PYTORCH, "cuda", outcome(children, fault), explained)
 
 
-def test_one_that_computes_right_on_its_gpu_passes(children: Children) -> None:
+def test_a_correct_framework_passes_on_its_gpu(children: Children) -> None:
     found = report(children, "")
     assert found.findings == ()
     assert found.status is Status.PASS
@@ -61,7 +61,7 @@ def test_one_that_computes_right_on_its_gpu_passes(children: Children) -> None:
         ("learns-backwards", "training-does-not-learn", "training"),
     ],
 )
-def test_one_that_does_not_is_reported_as_what_it_is(
+def test_a_misbehaving_framework_is_reported_accordingly(
     children: Children, fault: str, finding: str, operations: str
 ) -> None:
     found = report(children, fault)
@@ -71,11 +71,11 @@ def test_one_that_does_not_is_reported_as_what_it_is(
     assert f"({operations})" in found.detail or not operations
 
 
-def test_that_cudnn_alone_lacks_code_for_the_gpu_is_reported(children: Children) -> None:
+def test_missing_code_only_in_cudnn_is_reported(children: Children) -> None:
     assert "this cuDNN dropped the GPU" in report(children, "no-kernel-in-cudnn").findings[0].cause
 
 
-def test_a_crash_keeps_what_had_come_out_right(children: Children) -> None:
+def test_a_crash_preserves_earlier_results(children: Children) -> None:
     found = report(children, "crash-in-convolution").findings[0]
     assert found.id == "probe-crash"
     assert "in convolution. It died with signal 6 (SIGABRT)" in found.cause
@@ -89,7 +89,7 @@ def report_of_kernel(children: Children, known: DependentFramework, fault: str) 
 
 
 @pytest.mark.parametrize("name", DEPENDENT_FRAMEWORKS)
-def test_a_dependent_one_runs_its_kernel_and_leaves_the_burn_to_the_other(children: Children, name: str) -> None:
+def test_a_dependent_framework_runs_its_kernel_and_leaves_burn_to_the_other(children: Children, name: str) -> None:
     found = report_of_kernel(children, DEPENDENT_FRAMEWORKS[name], "")
     assert (found.status, found.findings) == (Status.PASS, ())
     assert f"{DEPENDENT_FRAMEWORKS[name].kernel} right on NVIDIA Imaginary" in found.detail
@@ -107,7 +107,7 @@ def test_a_dependent_one_runs_its_kernel_and_leaves_the_burn_to_the_other(childr
         ("runs-on-cpu", "ran-on-cpu"),
     ],
 )
-def test_a_dependent_one_that_does_not_is_reported_as_what_it_is(
+def test_a_misbehaving_dependent_framework_is_reported_accordingly(
     children: Children, name: str, fault: str, finding: str
 ) -> None:
     found = report_of_kernel(children, DEPENDENT_FRAMEWORKS[name], fault)

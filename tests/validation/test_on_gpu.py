@@ -1,4 +1,4 @@
-"""A real GPU: every framework that is present is proven on it.
+"""A real GPU: every installed framework is tested on it.
 
     ENVSOLVE_TEST_FRAMEWORK_PYTHON=/a/bin/python:/b/bin/python scripts/test -m gpu
 
@@ -24,7 +24,7 @@ PYTHONS = os.environ.get("ENVSOLVE_TEST_FRAMEWORK_PYTHON", sys.executable).split
 
 @pytest.fixture(autouse=True)
 def _gpu() -> None:
-    """Skip where no driver is, as far as its library tells."""
+    """Skip without a driver, according to its library."""
     try:
         driver = ctypes.CDLL("nvcuda.dll" if os.name == "nt" else "libcuda.so.1")
     except OSError as error:
@@ -35,7 +35,7 @@ def _gpu() -> None:
 
 
 @pytest.mark.parametrize("python", PYTHONS)
-def test_an_environment_is_proven_on_every_gpu(python: str) -> None:
+def test_an_environment_is_tested_on_every_gpu(python: str) -> None:
     command = [sys.executable, "-m", "envsolve", "validate", "--json", "--all-gpus", "--device", "cuda"]
     done = subprocess.run([*command, "--python", python], capture_output=True, text=True, check=False, timeout=1800)
     answer = json.loads(done.stdout)

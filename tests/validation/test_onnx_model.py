@@ -1,4 +1,4 @@
-"""The hand-made encoding of ONNX models, read back by the rules of protocol buffers."""
+"""The hand-written encoding of ONNX models, read back by the rules of protocol buffers."""
 
 from __future__ import annotations
 
@@ -41,12 +41,12 @@ def fields(data: int | bytes) -> Fields:
 @pytest.mark.parametrize(
     ("number", "encoded"), [(0, b"\0"), (1, b"\1"), (127, b"\x7f"), (128, b"\x80\1"), (300, b"\xac\2")]
 )
-def test_integers_are_encoded_as_the_guide_of_protocol_buffers_does(number: int, encoded: bytes) -> None:
+def test_integers_are_encoded_like_in_the_protocol_buffers_guide(number: int, encoded: bytes) -> None:
     assert varint(number) == encoded
     assert read_varint(encoded, 0) == (number, len(encoded))
 
 
-def test_a_model_reads_back_as_it_was_meant() -> None:
+def test_a_model_survives_a_round_trip() -> None:
     convolve = Node("Conv", ("images", "filters"), "made", (("pads", (1, 1, 1, 1)), ("strides", (1, 300))))
     data = model((convolve,), (Tensor("images", (2, 8, 12, 200)),), Tensor("made", (2, 16)))
     whole = fields(data)

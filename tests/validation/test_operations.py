@@ -1,4 +1,4 @@
-"""Running the operations of a framework: every failure is kept, the others are still tried, nothing wrong passes."""
+"""Running the operations of a framework: failures are recorded, the others still run, and nothing wrong passes."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ ALL = ["element-wise", "matmul", "convolution", "convolution-backward", "trainin
 
 
 class Sound(Framework):
-    """A framework that is right: the reference itself."""
+    """A correct framework: the reference itself."""
 
     version = "1.0"
 
@@ -69,7 +69,7 @@ def _environment(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("NVIDIA_TF32_OVERRIDE", "1")
 
 
-def test_a_sound_framework_does_everything_right(run: Run) -> None:
+def test_a_correct_framework_passes_everything(run: Run) -> None:
     result = run(Sound)
     assert [it["name"] for it in result["operations"]] == ALL
     assert all(it["ok"] for it in result["operations"])
@@ -78,18 +78,18 @@ def test_a_sound_framework_does_everything_right(run: Run) -> None:
     assert "error" not in result
 
 
-def test_on_a_gpu_it_is_reported_which_library_an_operation_proves(run: Run) -> None:
+def test_on_a_gpu_the_library_of_an_operation_is_reported(run: Run) -> None:
     assert [it["proves"] for it in run(Sound, "cuda")["operations"]][:3] == [None, "cuBLAS", None]
 
 
-def test_every_outcome_is_noted_before_the_next_operation_begins(run: Run, tmp_path: Path) -> None:
+def test_every_outcome_is_written_before_the_next_operation_starts(run: Run, tmp_path: Path) -> None:
     run(Sound)
     lines = [json.loads(line) for line in (tmp_path / "lines").read_text().splitlines()]
     order = [line.get("stage") or line["note"].get("operation", {"name": "about"})["name"] for line in lines]
     assert order == ["import", "about", "init", *(name for it in ALL for name in (it, it))]
 
 
-def test_a_framework_that_cannot_be_imported_is_a_result(run: Run) -> None:
+def test_an_import_error_is_a_result(run: Run) -> None:
     def load(device: str) -> Framework:
         try:
             raise OSError("libcublas.so.11: cannot open shared object file")
@@ -102,7 +102,7 @@ def test_a_framework_that_cannot_be_imported_is_a_result(run: Run) -> None:
     assert result["error"]["text"].endswith("\nOSError: libcublas.so.11: cannot open shared object file")
 
 
-def test_a_device_that_cannot_be_reached_ends_it(run: Run) -> None:
+def test_an_unavailable_device_ends_it(run: Run) -> None:
     class Blind(Sound):
         def open(self, device: str, index: int) -> str:
             raise NoDeviceError("it lists 0 GPUs")
@@ -112,7 +112,7 @@ def test_a_device_that_cannot_be_reached_ends_it(run: Run) -> None:
     assert result["error"] == {"type": "NoDeviceError", "text": "it lists 0 GPUs"}
 
 
-def test_a_build_for_cpus_is_not_asked_for_a_gpu(run: Run) -> None:
+def test_a_cpu_build_is_not_tested_on_a_gpu(run: Run) -> None:
     class OnlyCpu(Sound):
         cpu_build = True
 
@@ -124,7 +124,7 @@ def test_a_build_for_cpus_is_not_asked_for_a_gpu(run: Run) -> None:
     assert all(it["ok"] for it in run(OnlyCpu, "cpu")["operations"])
 
 
-def test_what_a_framework_cannot_do_by_design_is_no_failure(run: Run) -> None:
+def test_unsupported_operations_are_not_failures(run: Run) -> None:
     class Products(Sound):
         element_wise, convolution = Framework.element_wise, Framework.convolution
         convolution_backward, training = Framework.convolution_backward, Framework.training
@@ -142,7 +142,7 @@ def test_what_a_framework_cannot_do_by_design_is_no_failure(run: Run) -> None:
     assert result["first_kernel_seconds"] >= done["matmul"]["seconds"]
 
 
-def test_one_that_runs_on_no_such_device_says_so(run: Run) -> None:
+def test_a_framework_without_such_a_device_is_reported(run: Run) -> None:
     def load(device: str) -> Framework:
         raise UnsupportedError("it runs on GPUs only")
 
@@ -151,7 +151,7 @@ def test_one_that_runs_on_no_such_device_says_so(run: Run) -> None:
     assert "error" not in result
 
 
-def test_after_an_operation_that_fails_the_others_are_tried(run: Run) -> None:
+def test_after_a_failed_operation_the_others_run(run: Run) -> None:
     class Broken(Sound):
         def convolution(self, images: Array, filters: Array) -> Outcome:
             raise RuntimeError("cuDNN error: CUDNN_STATUS_NOT_INITIALIZED")
@@ -161,7 +161,7 @@ def test_after_an_operation_that_fails_the_others_are_tried(run: Run) -> None:
     assert done[2]["error"] == {"type": "RuntimeError", "text": "cuDNN error: CUDNN_STATUS_NOT_INITIALIZED"}
 
 
-def test_a_right_result_of_the_wrong_device_is_not_ok(run: Run) -> None:
+def test_a_correct_result_on_the_wrong_device_is_not_ok(run: Run) -> None:
     class Elsewhere(Sound):
         def matmul(self, left: Array, right: Array) -> Outcome:
             return super().matmul(left, right)._replace(on_device=False)
@@ -192,7 +192,7 @@ def test_an_empty_result_is_not_ok(run: Run) -> None:
     assert (last["ok"], last["learns"]) == (False, False)
 
 
-def test_losses_that_do_not_fall_are_reported(run: Run) -> None:
+def test_losses_that_do_not_decrease_are_reported(run: Run) -> None:
     class Stubborn(Sound):
         def training(self, lesson: Lesson) -> Outcome:
             return Outcome([51.8, 51.8, 60.0, 1e30], on_device=True)
@@ -202,7 +202,7 @@ def test_losses_that_do_not_fall_are_reported(run: Run) -> None:
 
 
 @pytest.mark.parametrize(("differs", "ok"), [(0, True), (1, False)])
-def test_a_burn_repeats_one_product_and_counts_what_differs(
+def test_burn_repeats_one_product_and_counts_differences(
     run: Run, monkeypatch: pytest.MonkeyPatch, differs: int, ok: bool
 ) -> None:
     class Repeated(Sound):
@@ -222,7 +222,7 @@ def test_a_burn_repeats_one_product_and_counts_what_differs(
     assert burn["wrong"] == burn["products"] * differs
 
 
-def test_a_burn_that_begins_with_a_wrong_product_is_not_ok(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_burn_with_a_wrong_first_product_is_not_ok(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     class Off(Sound):
         def matmul(self, left: Array, right: Array) -> Outcome:
             done = super().matmul(left, right)
@@ -233,7 +233,7 @@ def test_a_burn_that_begins_with_a_wrong_product_is_not_ok(run: Run, monkeypatch
     assert (burn["ok"], burn["wrong"]) == (False, operations.SAMPLES)
 
 
-def test_reduced_precision_is_off_before_the_framework_is_imported(run: Run) -> None:
+def test_reduced_precision_is_disabled_before_the_import(run: Run) -> None:
     import os
 
     def load(device: str) -> Framework:

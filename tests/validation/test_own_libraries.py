@@ -1,4 +1,4 @@
-"""The environment's own CUDA libraries, played by libraries that answer the very calls that are asked."""
+"""The environment's own CUDA libraries, simulated by libraries with exactly the calls that are used."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def environment(prefix: Path, *, is_conda: bool = False) -> Inventory:
 
 
 def wheels(prefix: Path) -> Path:
-    """Where NVIDIA's wheels put their libraries."""
+    """The directory of NVIDIA's wheels for their libraries."""
     return environment(prefix).search_path[0] / "nvidia"
 
 
@@ -38,7 +38,7 @@ def probed(inventory: Inventory, children: Children) -> ProbeReport:
     return probe_libraries(inventory, os.environ, children)[0]
 
 
-def test_libraries_of_wheels_load_and_tell_their_versions(children: Children, tmp_path: Path) -> None:
+def test_libraries_of_wheels_load_and_report_their_versions(children: Children, tmp_path: Path) -> None:
     nvidia = wheels(tmp_path)
     compiled(nvidia / "cuda_runtime/lib/libcudart.so.12", CUDART.format(number=12060))
     compiled(nvidia / "cublas/lib/libcublas.so.12", CUBLAS.format(major=12, minor=6, patch=4))
@@ -55,7 +55,7 @@ def test_libraries_of_wheels_load_and_tell_their_versions(children: Children, tm
     }
 
 
-def test_cudnn_8_writes_its_version_another_way(children: Children, tmp_path: Path) -> None:
+def test_cudnn_8_encodes_its_version_differently(children: Children, tmp_path: Path) -> None:
     compiled(wheels(tmp_path) / "cudnn/lib/libcudnn.so.8", CUDNN.format(number=8907))
     assert probed(environment(tmp_path), children).detail == "1 load: cuDNN 8.9.7"
 
@@ -67,7 +67,7 @@ def test_a_part_of_cudnn_of_another_release_is_found(children: Children, tmp_pat
     assert [it.id for it in report.findings] == ["cudnn-parts-differ"]
 
 
-def test_a_part_of_cudnn_that_lacks_a_symbol_is_of_another_release(children: Children, tmp_path: Path) -> None:
+def test_a_part_of_cudnn_without_a_symbol_is_from_another_release(children: Children, tmp_path: Path) -> None:
     source = "extern int of_a_later_release(void); int (*call)(void) = of_a_later_release;"
     compiled(wheels(tmp_path) / "cudnn/lib/libcudnn_cnn.so.9", source)
     report = probed(environment(tmp_path), children)
@@ -75,7 +75,7 @@ def test_a_part_of_cudnn_that_lacks_a_symbol_is_of_another_release(children: Chi
     assert "undefined symbol: of_a_later_release" in report.findings[0].evidence[0]
 
 
-def test_a_function_that_the_driver_lacks_is_the_drivers_fault(children: Children, tmp_path: Path) -> None:
+def test_a_function_missing_from_the_driver_is_a_fault_of_the_driver(children: Children, tmp_path: Path) -> None:
     source = "extern int cuLibraryOfTomorrow(void); int (*call)(void) = cuLibraryOfTomorrow;"
     compiled(wheels(tmp_path) / "cudnn/lib/libcudnn_cnn.so.9", source)
     report = probed(environment(tmp_path), children)
@@ -83,7 +83,7 @@ def test_a_function_that_the_driver_lacks_is_the_drivers_fault(children: Childre
     assert "calls cuLibraryOfTomorrow" in report.findings[0].cause
 
 
-def test_a_library_that_needs_another_names_it(children: Children, tmp_path: Path) -> None:
+def test_a_library_that_needs_another_one_names_it(children: Children, tmp_path: Path) -> None:
     needed = compiled(tmp_path / "elsewhere/libz_of_no_package.so.7", "int one = 1;")
     compiled(wheels(tmp_path) / "cudnn/lib/libcudnn_ops.so.9", "extern int one; int *two = &one;", str(needed))
     report = probed(environment(tmp_path), children)
@@ -91,14 +91,14 @@ def test_a_library_that_needs_another_names_it(children: Children, tmp_path: Pat
     assert "libz_of_no_package.so.7" in report.findings[0].cause
 
 
-def test_one_library_may_rest_on_another_that_only_its_order_finds(children: Children, tmp_path: Path) -> None:
+def test_a_library_may_need_another_one_of_the_environment(children: Children, tmp_path: Path) -> None:
     nvidia = wheels(tmp_path)
     light = compiled(nvidia / "cublas/lib/libcublasLt.so.12", "int light = 1;")
     compiled(nvidia / "cublas/lib/libcublas.so.12", "extern int light; int *here = &light;", str(light))
     assert probed(environment(tmp_path), children).status is Status.PASS
 
 
-def test_what_lacks_the_driver_alone_is_not_damaged(children: Children, tmp_path: Path) -> None:
+def test_a_library_that_only_misses_the_driver_is_not_damaged(children: Children, tmp_path: Path) -> None:
     driver = compiled(tmp_path / "driver/libcuda.so.1", "int one = 1;")
     nvidia = wheels(tmp_path)
     compiled(nvidia / "cudnn/lib/libcudnn_ext.so.9", "extern int one; int *two = &one;", str(driver))
@@ -109,7 +109,7 @@ def test_what_lacks_the_driver_alone_is_not_damaged(children: Children, tmp_path
 
 
 @pytest.mark.parametrize(("left", "finding"), [(0, "library-does-not-load"), (2000, "library-crashes")])
-def test_a_truncated_library_is_found_though_the_loader_may_die_of_it(
+def test_a_truncated_library_is_found_even_if_the_loader_crashes(
     children: Children, tmp_path: Path, left: int, finding: str
 ) -> None:
     library = compiled(wheels(tmp_path) / "cufft/lib/libcufft.so.11", CUDART.format(number=12060))
@@ -133,14 +133,14 @@ def test_an_environment_without_cuda_is_skipped(children: Children, tmp_path: Pa
     assert probed(environment(tmp_path), children).status is Status.SKIP
 
 
-def test_conda_has_its_libraries_in_the_prefix_by_three_names(tmp_path: Path) -> None:
+def test_conda_has_its_libraries_in_the_prefix_under_three_names(tmp_path: Path) -> None:
     whole = compiled(tmp_path / "lib/libcudart.so.12.6.77", CUDART.format(number=12060))
     for name in ("libcudart.so.12", "libcudart.so"):
         (tmp_path / "lib" / name).symlink_to(whole.name)
     assert library_files(environment(tmp_path, is_conda=True)) == (tmp_path / "lib/libcudart.so.12",)
 
 
-def test_the_prefix_of_a_systems_python_is_not_the_environments(tmp_path: Path) -> None:
+def test_the_prefix_of_a_system_python_is_not_the_environment(tmp_path: Path) -> None:
     compiled(tmp_path / "lib/libcudart.so.12", CUDART.format(number=12060))
     assert library_files(environment(tmp_path)._replace(owns_prefix=False)) == ()
 
@@ -163,7 +163,7 @@ def test_the_prefix_of_a_systems_python_is_not_the_environments(tmp_path: Path) 
         ("anything", "1.0+custom", False),
     ],
 )
-def test_an_environment_is_for_gpus_by_what_is_installed(
+def test_an_environment_is_for_gpus_because_of_its_packages(
     tmp_path: Path, name: str, version: str, *, expected: bool
 ) -> None:
     inventory = environment(tmp_path)._replace(distributions=(Distribution(name, version, tmp_path),))

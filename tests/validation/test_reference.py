@@ -1,4 +1,4 @@
-"""What frameworks are held to is itself held to values worked out by hand, to finite differences, and to numpy."""
+"""The reference results are checked against values computed by hand, finite differences and numpy."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def test_gradients_of_a_convolution_agree_with_finite_differences() -> None:
     assert gradient == pytest.approx(wanted, abs=1e-6)
 
 
-def test_a_step_of_training_goes_against_the_gradient_of_the_loss() -> None:
+def test_a_training_step_goes_against_the_gradient_of_the_loss() -> None:
     lesson = operations.lesson()._replace(images=numbers((2, 1, 4, 4), 1), targets=numbers((2, 1), 2), steps=1)
     lesson = lesson._replace(filters=numbers((2, 1, 3, 3), 3), weights=numbers((32, 1), 4))
 
@@ -76,7 +76,7 @@ def test_a_step_of_training_goes_against_the_gradient_of_the_loss() -> None:
     assert reference.training(lesson) == pytest.approx([loss(lesson.filters, lesson.weights), after], rel=1e-7)
 
 
-def test_the_lesson_lowers_its_loss_a_lot_and_no_relu_is_near_its_edge() -> None:
+def test_training_lowers_the_loss_clearly_without_relu_edges() -> None:
     lesson = operations.lesson()
     losses = reference.training(lesson)
     assert losses == sorted(losses, reverse=True)
@@ -86,13 +86,13 @@ def test_the_lesson_lowers_its_loss_a_lot_and_no_relu_is_near_its_edge() -> None
 
 
 @pytest.mark.parametrize("operation", operations.OPERATIONS, ids=lambda it: it.name)
-def test_what_float32_loses_passes(operation: operations.Operation) -> None:
+def test_rounding_of_float32_passes(operation: operations.Operation) -> None:
     wanted = list(operation.wanted(*operation.inputs()))
     assert compare(reference.float32(wanted), wanted, operation.tolerance).ok
 
 
 @pytest.mark.parametrize("name", ["matmul", "convolution"])
-def test_what_tf32_loses_does_not_pass(name: str) -> None:
+def test_rounding_of_tf32_fails(name: str) -> None:
     operation = next(it for it in operations.OPERATIONS if it.name == name)
     inputs = operation.inputs()
     rounded = [Array(it.shape, [_tf32(number) for number in it.numbers]) for it in inputs]
@@ -114,7 +114,7 @@ def test_what_tf32_loses_does_not_pass(name: str) -> None:
         ([], None, 3),
     ],
 )
-def test_differences_are_counted_and_no_number_is_never_right(
+def test_differences_are_counted_and_nan_is_never_correct(
     result: list[float], max_error: float | None, wrong: int
 ) -> None:
     difference = compare(result, [1.0, -2.0, 4.0])
@@ -122,7 +122,7 @@ def test_differences_are_counted_and_no_number_is_never_right(
     assert difference.max_error == (None if max_error is None else pytest.approx(max_error))
 
 
-def test_a_reference_of_zeros_passes_nothing_but_zeros() -> None:
+def test_a_reference_of_zeros_only_passes_zeros() -> None:
     assert compare([0.0, 0.0], [0.0, 0.0]).ok
     assert compare([0.0, 0.1], [0.0, 0.0]).wrong == 1
 
@@ -154,7 +154,7 @@ def _differences(values: Array, function: Callable[[Array], float]) -> list[floa
 
 
 def _tf32(number: float) -> float:
-    """``number`` with the ten bits after the first that TF32 keeps, rounded to nearest."""
+    """``number`` with the first ten mantissa bits, which TF32 keeps, rounded to nearest."""
     bits = struct.unpack("I", struct.pack("f", number))[0]
     rounded: float = struct.unpack("f", struct.pack("I", (bits + 0x1000) & 0xFFFFE000))[0]
     return rounded

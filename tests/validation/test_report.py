@@ -1,4 +1,4 @@
-"""What a validation comes to, and how findings of several probes become one list."""
+"""The result of a validation, and how findings of several probes become one list."""
 
 from __future__ import annotations
 
@@ -31,11 +31,11 @@ def probe(name: str, status: Status, *findings: Finding) -> ProbeReport:
         ({"driver": Status.SKIP, "files": Status.PASS, "pytorch": Status.SKIP}, False),
     ],
 )
-def test_it_is_proven_where_a_framework_computed_and_nothing_failed(statuses: dict[str, Status], *, ok: bool) -> None:
+def test_it_passes_if_a_framework_computed_and_nothing_failed(statuses: dict[str, Status], *, ok: bool) -> None:
     assert report(*(probe(name, status) for name, status in statuses.items())).ok is ok
 
 
-def test_what_two_probes_find_alike_is_one_finding_with_the_words_of_the_worse() -> None:
+def test_the_same_finding_of_two_probes_is_reported_once_with_the_worse_text() -> None:
     found = report(probe("files", Status.PASS, SEEN_IN_FILES), probe("loaded", Status.FAIL, SEEN_LOADED)).findings
     assert found == (SEEN_LOADED,)
 
@@ -45,7 +45,7 @@ def test_two_findings_of_one_probe_stay_two() -> None:
     assert len(report(probe("files", Status.PASS, SEEN_IN_FILES, other)).findings) == 2
 
 
-def test_the_worst_comes_first() -> None:
+def test_the_most_severe_comes_first() -> None:
     note = Finding("ptx-only", "", Severity.INFO, "", "")
     found = report(probe("files", Status.PASS, note, SEEN_IN_FILES), probe("loaded", Status.FAIL, SEEN_LOADED)).findings
     assert [it.severity for it in found] == [Severity.ERROR, Severity.INFO]

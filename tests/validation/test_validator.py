@@ -1,4 +1,4 @@
-"""The course of a validation, where the command line's tests do not reach."""
+"""The course of a validation, as far as the tests of the command line do not cover it."""
 
 from __future__ import annotations
 
@@ -16,6 +16,6 @@ from envsolve.validation.validator import visible
         ("4", 1, {"CUDA_VISIBLE_DEVICES": "-1"}),
     ],
 )
-def test_a_framework_sees_one_gpu_alone(listed: str | None, index: int, expected: dict[str, str]) -> None:
+def test_a_framework_only_sees_one_gpu(listed: str | None, index: int, expected: dict[str, str]) -> None:
     environ = {} if listed is None else {"CUDA_VISIBLE_DEVICES": listed}
     assert visible(environ, index) == expected

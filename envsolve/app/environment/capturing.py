@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from envsolve import __version__
-from envsolve.app.environment.exact_files import Asking, ExactFiles, exact_files
+from envsolve.app.environment.exact_files import ExactFiles, IndexOptions, exact_files
 from envsolve.app.environment.exporting import Exported
 from envsolve.app.environment.installed_conda import InstalledConda, Missing, installed_conda
 from envsolve.app.environment.installed_wheels import TOOLS, InstalledWheels, captured, named, wheels_of
@@ -64,7 +64,7 @@ class CaptureRequest(NamedTuple):
     prefix: str | None = None
     python: str | None = None
     format_name: str | None = None
-    asking: Asking = Asking()
+    indexes: IndexOptions = IndexOptions()
     allow_missing: bool = False
     force: bool = False
     validate: bool = False
@@ -223,7 +223,7 @@ def _written(
         virtual = _virtual_packages(environment.host, matrix, environ)
         lock = _conda_lock(environment, InstalledWheels((), (), ()), None, command, virtual)
         return _conda_text(lock, format_name), ()
-    with exact_files(request.asking, named(environment.wheels), environ, interpreter=interpreter) as files:
+    with exact_files(request.indexes, named(environment.wheels), environ, interpreter=interpreter) as files:
         wheels = wheels_of(environment.wheels, environment.requires, files)
     conda_missing = environment.conda.missing if format_name in CONDA_FORMATS else ()
     missing = (*conda_missing, *wheels.missing)
@@ -314,15 +314,15 @@ def _named(request: CaptureRequest) -> list[str]:
 
 def _command(request: CaptureRequest, format_name: str) -> str:
     """The command that captures the environment again, without logins."""
-    asking = request.asking
+    indexes = request.indexes
     words = ["envsolve", "capture", *_named(request), "--format", format_name]
     for option, urls in (
-        ("--extra-index-url", asking.extra_index_urls),
-        ("--index-url", (asking.index_url,)),
-        ("--pytorch-index-url", (asking.pytorch_index_url,)),
+        ("--extra-index-url", indexes.extra_index_urls),
+        ("--index-url", (indexes.index_url,)),
+        ("--pytorch-index-url", (indexes.pytorch_index_url,)),
     ):
         words += [word for url in urls if url is not None for word in (option, without_secrets(url))]
-    words += ["--allow-builds"] if asking.allow_builds else []
+    words += ["--allow-builds"] if indexes.allow_builds else []
     words += ["--allow-missing"] if request.allow_missing else []
     words += ["--force"] if request.force else []
     return shlex.join(words)

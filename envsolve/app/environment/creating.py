@@ -89,7 +89,7 @@ def create(request: CreateRequest, matrix: Matrix, environ: Mapping[str, str], p
         python = plan.kind.interpreter(prefix, windows=windows) if plan.has_python else None
         if place.record is None or not place.record.is_of(plan):
             for it in _beforehand(plan, matrix, environ):
-                request.tell(it)
+                request.on_note(it)
         if place.record is not None and place.record.state is not State.UNFINISHED:
             if request.changes and python is not None and can_change(place, plan, python, environ):
                 found, notes = change(request, plan, place, matrix, environ, progress)

@@ -28,7 +28,7 @@ _ANY = Wanted(Interpreter((3, 12, 0), Platform.LINUX_64))
 """A placeholder for the target if all files are listed, whichever fit."""
 
 
-class Asking(NamedTuple):
+class IndexOptions(NamedTuple):
     """Which indexes to query, and how: the options of a lock."""
 
     index_url: str | None = None
@@ -95,7 +95,7 @@ class ExactFiles:
 
 @contextmanager
 def exact_files(
-    asking: Asking,
+    options: IndexOptions,
     named: Mapping[str, str],
     environ: Mapping[str, str],
     *,
@@ -110,12 +110,12 @@ def exact_files(
     read.
     """
     settings = settings_of(environ)
-    request = Request((), index_url=asking.index_url, extra_index_urls=asking.extra_index_urls)
+    request = Request((), index_url=options.index_url, extra_index_urls=options.extra_index_urls)
     where = places(request, requirements or Requirements((), (), {}, None, ()), settings)
-    own = {**where.mapped, **dict(_of_pytorch(named, asking, where)), **(mapped or {})}
-    sources = Sources.ANY if asking.allow_builds else Sources.NONE
+    own = {**where.mapped, **dict(_of_pytorch(named, options, where)), **(mapped or {})}
+    sources = Sources.ANY if options.allow_builds else Sources.NONE
     wanted = None if interpreter is None else Wanted(interpreter, sources=sources)
-    connection = Connection(asking.network, settings, environ, builds=False)
+    connection = Connection(options.network, settings, environ, builds=False)
     try:
         connection.have_pages([name for name in named if name not in own], where)
         yield ExactFiles(Indexes((*where.extra, where.default), connection.pool, own), where, connection, wanted)
@@ -123,11 +123,11 @@ def exact_files(
         connection.close()
 
 
-def _of_pytorch(named: Mapping[str, str], asking: Asking, where: Places) -> Iterator[tuple[str, str]]:
+def _of_pytorch(named: Mapping[str, str], options: IndexOptions, where: Places) -> Iterator[tuple[str, str]]:
     """The folder of PyTorch's index for each build whose version names one: ``2.8.0+cu128`` is in ``cu128``."""
-    if not where.is_plain and asking.pytorch_index_url is None:
+    if not where.is_plain and options.pytorch_index_url is None:
         return
-    root = (asking.pytorch_index_url or PYTORCH_INDEX).rstrip("/")
+    root = (options.pytorch_index_url or PYTORCH_INDEX).rstrip("/")
     for name, version in named.items():
         try:
             local = Version(version).local

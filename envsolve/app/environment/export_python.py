@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from envsolve.app.environment.exact_files import Asking, ExactFiles, Listed, exact_files
+from envsolve.app.environment.exact_files import ExactFiles, IndexOptions, Listed, exact_files
 from envsolve.app.environment.exporting import (
     NOT_EXPORTED,
     PYLOCK,
@@ -48,7 +48,7 @@ def export_python(request: ExportRequest, was: str, read: Lock, environ: Mapping
     Raises NotWholeError; UsageError ``lock-without-addresses`` or ``lock-without-hashes`` if an index would have to be
     queried; OutsideError if an index fails.
     """
-    where = _of_requirements(read) if was == REQUIREMENTS else _of_pylock(read, request.asking)
+    where = _of_requirements(read) if was == REQUIREMENTS else _of_pylock(read, request.indexes)
     missing = [pin for pin in read.pins if _is_incomplete(pin, request.format_name)]
     notes: list[Note] = []
     found: dict[Pin, Pin] = {}
@@ -92,13 +92,13 @@ def _from_indexes(
 ) -> tuple[dict[Pin, Pin], _Places, list[Note]]:
     """The same packages completed from indexes, their sources, and notes."""
     notes = list[Note]()
-    network = request.asking.network if request.from_indexes else request.asking.network._replace(offline=True)
+    network = request.indexes.network if request.from_indexes else request.indexes.network._replace(offline=True)
     extra_urls = () if read.made is not None else read.indexes  # our locks record the index of each pin
     requirements = Requirements((), (), {}, read.default_index or None, extra_urls)
     mapped = {pin.name: pin.index_url for pin in read.pins if pin.index_url not in (None, "", read.default_index)}
     named = {pin.name: pin.version for pin in missing}
     with exact_files(
-        request.asking._replace(network=network),
+        request.indexes._replace(network=network),
         named,
         environ,
         requirements=requirements,
@@ -119,7 +119,7 @@ def _from_indexes(
     return found, _Places(default, is_plain, tuple(extra)), notes
 
 
-def _listed(pin: Pin, files: ExactFiles, tell: Callable[[Note], None]) -> Pin:
+def _listed(pin: Pin, files: ExactFiles, on_note: Callable[[Note], None]) -> Pin:
     listed = files.of(pin.name, pin.version)
     if listed is None:
         raise UsageError(
@@ -127,11 +127,11 @@ def _listed(pin: Pin, files: ExactFiles, tell: Callable[[Note], None]) -> Pin:
             f"no index has {pin.name} {pin.version}",
             hints=(Hint("name its index with --index-url or --extra-index-url"),),
         )
-    chosen = _chosen(pin, listed, tell)
+    chosen = _chosen(pin, listed, on_note)
     return pin._replace(files=chosen, index_url=listed.index_url, requires_python=chosen[0].requires_python)
 
 
-def _chosen(pin: Pin, listed: Listed, tell: Callable[[Note], None]) -> tuple[PackageFile, ...]:
+def _chosen(pin: Pin, listed: Listed, on_note: Callable[[Note], None]) -> tuple[PackageFile, ...]:
     """The files whose digests are in the lock, or all files of the version if it has none. Fitting files come first."""
     ordered = tuple(dict.fromkeys((*listed.fitting, *sorted(listed.files, key=lambda it: it.is_wheel, reverse=True))))
     proofs = set(strong_digests(pin))
@@ -148,7 +148,7 @@ def _chosen(pin: Pin, listed: Listed, tell: Callable[[Note], None]) -> tuple[Pac
     gone = proofs - {it for file in chosen for it in _named(file)}
     if gone:
         text = f"{pin.name} {pin.version}: {len(gone)} digests are left out, because the index lists no file with them"
-        tell(Note("file-not-on-index", text))
+        on_note(Note("file-not-on-index", text))
     return chosen
 
 
@@ -176,7 +176,7 @@ def _of_requirements(read: Lock) -> _Places:
     return _Places(read.default_index or plain, not read.default_index, read.indexes)
 
 
-def _of_pylock(read: Lock, asking: Asking) -> _Places:
+def _of_pylock(read: Lock, indexes: IndexOptions) -> _Places:
     """The order of the indexes of pins: as in the command that made the lock, or else by use.
 
     A pylock.toml may name an index for each package, or none, as those of uv and pip; it never says which one is the
@@ -187,8 +187,8 @@ def _of_pylock(read: Lock, asking: Asking) -> _Places:
     used = Counter(pin.index_url for pin in read.pins if pin.index_url)
     named = [url.rstrip("/") for url in made.option("index-url")]
     has_unknown = any(_is_of_unknown_index(pin) for pin in read.pins)
-    if has_unknown and asking.index_url is not None:
-        default, is_plain = without_secrets(asking.index_url).rstrip("/"), False
+    if has_unknown and indexes.index_url is not None:
+        default, is_plain = without_secrets(indexes.index_url).rstrip("/"), False
     elif named:
         default, is_plain = named[-1], False
     elif not used or plain in used or has_unknown:
@@ -197,7 +197,7 @@ def _of_pylock(read: Lock, asking: Asking) -> _Places:
         default, is_plain = used.most_common(1)[0][0], False
     recorded = [url.rstrip("/") for url in made.option("extra-index-urls")]
     order = dict.fromkeys((*_of_frameworks(read), *recorded, *used))
-    typed = [without_secrets(url).rstrip("/") for url in asking.extra_index_urls] if has_unknown else []
+    typed = [without_secrets(url).rstrip("/") for url in indexes.extra_index_urls] if has_unknown else []
     extra = dict.fromkeys((*typed, *(url for url in order if url in used)))
     return _Places(default, is_plain, tuple(url for url in extra if url != default))
 
@@ -218,7 +218,7 @@ def _lost(request: ExportRequest, was: str, read: Lock) -> Iterator[str]:
     if was not in VENV_FORMATS:
         yield f"only the main dependencies of {name} are exported: no extras, no groups, not the project"
     if request.format_name == REQUIREMENTS and was != REQUIREMENTS:
-        if request.asking.index_url is None and any(map(_is_of_unknown_index, read.pins)):
+        if request.indexes.index_url is None and any(map(_is_of_unknown_index, read.pins)):
             yield (
                 f"{name} does not record the index of its packages: pip uses its configured index, "
                 "unless you give --index-url here"

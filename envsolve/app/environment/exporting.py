@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from envsolve.app.environment.exact_files import Asking
+from envsolve.app.environment.exact_files import IndexOptions
 from envsolve.boundary.files import FileError, read_text
 from envsolve.errors import Hint, UsageError
 from envsolve.index.settings import default_index
@@ -53,8 +53,8 @@ class Exported(NamedTuple):
 class ExportRequest(NamedTuple):
     """The file, and the new format. ``platforms`` are the platforms of a conda lock to export, () for all.
 
-    ``environment`` is one of a pixi.lock. ``from_indexes`` allows queries to package indexes, set up by ``asking``, for
-    data that the file lacks.
+    ``environment`` is one of a pixi.lock. ``from_indexes`` allows queries to package indexes (``indexes``) for data
+    that the file lacks.
     """
 
     path: Path
@@ -62,7 +62,7 @@ class ExportRequest(NamedTuple):
     platforms: tuple[Platform, ...] = ()
     environment: str | None = None
     from_indexes: bool = False
-    asking: Asking = Asking()
+    indexes: IndexOptions = IndexOptions()
 
 
 def export(request: ExportRequest, environ: Mapping[str, str]) -> Exported:

@@ -36,8 +36,8 @@ class CreateRequest(NamedTuple):
     without and with logins. ``session`` opens the solver of conda packages for an environment.yml, which has no
     addresses. ``force`` replaces an environment of envsolve; ``changes`` only installs and removes what differs, and
     reinstalls the packages in ``again``. ``keep`` leaves an unfinished environment. ``builds`` allows building packages
-    without a wheel, within ``build_constraints`` and those recorded in the lock. ``tell`` gets notes before anything is
-    fetched. ``project`` is the file that requests the lock, if any. ``dry_run`` changes nothing.
+    without a wheel, within ``build_constraints`` and those recorded in the lock. ``on_note`` gets notes before anything
+    is fetched. ``project`` is the file that requests the lock, if any. ``dry_run`` changes nothing.
     """
 
     prefix: str
@@ -54,7 +54,7 @@ class CreateRequest(NamedTuple):
     keep: bool = False
     builds: bool = False
     build_constraints: tuple[str, ...] = ()
-    tell: Callable[[Note], None] = lambda _: None
+    on_note: Callable[[Note], None] = lambda _: None
     dry_run: bool = False
     project: str = ""
 

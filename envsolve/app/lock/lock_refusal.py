@@ -58,12 +58,12 @@ def packages_refusal(
     conflict: Conflict, request: Request, solution: Solution | None, interpreter: Interpreter
 ) -> UnsolvableError:
     """The error for ``conflict``. ``solution`` is the stack with which it occurred."""
-    nowhere = list(_nowhere(conflict))
-    lacking = [*(requirement for requirement in missing(conflict) if requirement.origin), *nowhere]
+    unlisted = list(_unlisted(conflict))
+    lacking = [*(requirement for requirement in missing(conflict) if requirement.origin), *unlisted]
     causes = list(dict.fromkeys(_of_folders(lacking, conflict, solution, request.packages))) or explain(conflict)
     stack = _with(solution, ())
     target = f"Python {interpreter.full_version} on {interpreter.platform}"
-    unknown = [name for name in _unknown(conflict) if name not in {requirement.name for requirement in nowhere}]
+    unknown = [name for name in _unknown(conflict) if name not in {requirement.name for requirement in unlisted}]
     present = conflict.provider.world.present
     beside = [name for name in contested(conflict) if name in present]
     is_of_conda = any(present[name].requires is None for name in beside)
@@ -301,7 +301,7 @@ def _of_folders(
             yield f"{folder} does not have {requirement.name}, and {other} has {available}"
 
 
-def _nowhere(conflict: Conflict) -> Iterator[Requirement]:
+def _unlisted(conflict: Conflict) -> Iterator[Requirement]:
     """Packages of the stack that no queried index has, but which another folder of PyTorch's index may have."""
     for requirement, _ in conflict.causes:
         if requirement.origin == THE_STACK and requirement.releases is None and requirement.name in OWN_INDEX:

@@ -239,7 +239,7 @@ def with_stack(target: Target, requirements: CondaRequirements, channels: tuple[
     named = tuple(FrameworkRequest(name, specifier) for name, specifier in sorted(frameworks.items()))
     request = request._replace(channels=channels, sources=sources)
     target = target._replace(request=request, notes=(*target.notes, *notes))
-    return target.asking(frameworks=named, python=python, cuda=cuda)
+    return target.with_bounds(frameworks=named, python=python, cuda=cuda)
 
 
 def _of_frameworks(requirements: CondaRequirements) -> Iterator[tuple[str, SpecifierSet]]:
@@ -258,14 +258,16 @@ def without_wheels(requested: Iterable[RequestedSpec], solution: Solution | None
 def with_frameworks(target: Target, names: Sequence[str]) -> Target:
     """``target`` with additional frameworks, in any version."""
     added = tuple(FrameworkRequest(name, SpecifierSet()) for name in names)
-    return target.asking(frameworks=tuple(sorted((*target.problem.frameworks, *added), key=lambda it: it.framework)))
+    return target.with_bounds(
+        frameworks=tuple(sorted((*target.problem.frameworks, *added), key=lambda it: it.framework))
+    )
 
 
 def with_cuda(target: Target, cuda: SpecifierSet | None) -> Target:
     """``target`` with CUDA restricted further; unchanged for None."""
     if cuda is None:
         return target
-    return target.asking(cuda=cuda if target.problem.cuda is None else target.problem.cuda & cuda)
+    return target.with_bounds(cuda=cuda if target.problem.cuda is None else target.problem.cuda & cuda)
 
 
 def split(

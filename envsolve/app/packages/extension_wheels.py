@@ -121,8 +121,8 @@ class ExtensionWheels:
                 continue
             stated = {digest for it in pin.files if it.url == file.url for digest in it.hashes if digest[0] == "sha256"}
             if len(stated) != 1:  # a file that was replaced may be listed with the digests of both
-                tell = partial(_tell_download, progress, len(pins), file.name)
-                file = digests.get(file.url) or connection.with_digest(file._replace(hashes=()), tell)
+                report = partial(_report_download, progress, len(pins), file.name)
+                file = digests.get(file.url) or connection.with_digest(file._replace(hashes=()), report)
                 if stated and stated.isdisjoint(file.hashes):
                     message = f"{file.name} has none of the digests that {without_secrets(wheel.page)} states"
                     raise OutsideError("hash-mismatch", message, hints=(Hint("try again later"),))
@@ -268,7 +268,7 @@ def _cuda_for(cuda: str) -> SpecifierSet:
     return SpecifierSet(f">={cuda},<{int(major) + 1}" if minor else f"=={major}.*" if major else "")
 
 
-def _tell_download(progress: Progress, packages: int, name: str, done: int, size: int) -> None:
+def _report_download(progress: Progress, packages: int, name: str, done: int, size: int) -> None:
     progress(packages, f"{size_text(done)} of {size_text(size)} downloaded for the sha256 of {name}")
 
 

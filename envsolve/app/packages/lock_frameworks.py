@@ -38,7 +38,7 @@ def with_frameworks(target: Target, wanted: Requirements, where: Places) -> Targ
     UnsolvableError for a dependent framework without a wheel for the platform, or for the CPU.
     """
     python, holds = pythons_of_stack(wanted, {it.framework for it in target.request.frameworks}, target.problem)
-    target = target.asking(python=python)
+    target = target.with_bounds(python=python)
     request, problem = target.request, target.problem
     require_wheels_of_dependents(target, wanted, holds)
     replaced = {FRAMEWORK_OF_WHEEL.get(it.name) for it in wanted.overrides}
@@ -53,7 +53,7 @@ def with_frameworks(target: Target, wanted: Requirements, where: Places) -> Targ
         for name, specifiers in sorted(requested.items())
     )
     sources = request.sources or _sources(request, where)
-    return target._replace(request=request._replace(sources=sources)).asking(frameworks=frameworks, cuda=cuda)
+    return target._replace(request=request._replace(sources=sources)).with_bounds(frameworks=frameworks, cuda=cuda)
 
 
 def pythons_of_stack(

@@ -115,11 +115,11 @@ class Connection:
         fetcher, shelf, _, offline, _ = self._of_direct
         return WheelReader(fetcher, shelf, offline=offline)
 
-    def with_digest(self, file: PackageFile, tell: Callable[[int, int], None]) -> PackageFile:
+    def with_digest(self, file: PackageFile, progress: Callable[[int, int], None]) -> PackageFile:
         """See :func:`envsolve.index.wheel_member.with_digest`."""
         from envsolve.index.wheel_member import with_digest
 
-        return with_digest(self._of_direct[0], file, tell)
+        return with_digest(self._of_direct[0], file, progress)
 
     def observations(self, reader: Reader, largest: int | None, progress: Callable[[str], None]) -> Observations:
         """Reads the wheels of a framework; see Observations."""

@@ -103,7 +103,7 @@ def _newer(stack: LockedStack, target: Target, matrix: Matrix) -> Iterator[str]:
     if not rows or not wanted or {it.framework for it in wanted} - set(stack.releases):
         return
     python = target.problem.python or (None if stack.python is None else SpecifierSet(f"=={stack.python}.*"))
-    narrowed = target.asking(python=python)
+    narrowed = target.with_bounds(python=python)
     best = Solver(matrix).solve(narrowed.request, narrowed.problem)
     for choice in best.choices if best is not None else ():
         versions = [row.version for row in stack.releases.get(choice.release.framework, ())]

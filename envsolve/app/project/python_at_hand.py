@@ -94,7 +94,7 @@ class _Stacks:
         versions = self._target.request.python
         if python is not None:
             versions = (versions or SpecifierSet()) & SpecifierSet(f"=={python}.*")
-        target = with_frameworks(self._target.asking(python=versions), self._wanted, self._where)
+        target = with_frameworks(self._target.with_bounds(python=versions), self._wanted, self._where)
         return self._solver.solve(target.request, target.problem) if target.problem.frameworks else None
 
 

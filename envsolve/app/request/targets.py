@@ -42,7 +42,7 @@ class Target(NamedTuple):
     notes: tuple[Note, ...]
     fell_to_cpu: bool
 
-    def asking(self, **bounds: Any) -> Target:
+    def with_bounds(self, **bounds: Any) -> Target:
         """The target with other ``frameworks``, ``python`` or ``cuda`` in both the request and the problem."""
         return self._replace(request=self.request._replace(**bounds), problem=self.problem._replace(**bounds))
 

@@ -141,7 +141,7 @@ def _with_packages_beside(answer: Answer, target: Target, lock: Lock | None = No
     from envsolve.app.solve.unpinned import beside_stack
 
     more = beside_stack(target, answer.solution, lock)
-    return answer._replace(requested=more.asked, variables=more.variables), list(more.notes(target.request))
+    return answer._replace(requested=more.requested, variables=more.variables), list(more.notes(target.request))
 
 
 def _alternatives(target: Target, solution: Solution, solver: Solver) -> Iterator[Solution]:

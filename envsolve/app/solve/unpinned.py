@@ -49,16 +49,16 @@ class Beside(NamedTuple):
     ``chosen`` are those whose version a lock has chosen; an installer chooses the others.
     """
 
-    asked: tuple[RequestedSpec, ...] = ()
+    requested: tuple[RequestedSpec, ...] = ()
     variables: tuple[tuple[str, str], ...] = ()
     chosen: tuple[RequestedSpec, ...] = ()
 
     def notes(self, request: Request) -> Iterator[Note]:
         """A note that the versions are not chosen yet, with the command that pins them."""
-        names = [it.spec for it in self.asked if it not in self.chosen]
+        names = [it.spec for it in self.requested if it not in self.chosen]
         if names:
             few = ", ".join(names[:_FEW]) + (f" and {len(names) - _FEW} more" if len(names) > _FEW else "")
-            is_pips = all(it.by_pip for it in self.asked)
+            is_pips = all(it.by_pip for it in self.requested)
             installer, lock = ("pip", "requirements") if is_pips else ("conda", "conda-lock")
             installer = "pixi" if request.format == "pixi" else installer
             ignored = (

@@ -25,7 +25,7 @@ PASCAL = ("-f", "pytorch", "--gpu", "GTX 1080 Ti", "--driver", "580.65.06")
         ("owner", "conda", "uses CUDA from its conda channel"),
     ],
 )
-def test_why_tells_the_value_and_what_led_to_it(name: str, value: str, says: str, envsolve: Envsolve) -> None:
+def test_why_gives_the_value_and_its_reasons(name: str, value: str, says: str, envsolve: Envsolve) -> None:
     result = envsolve(*PASCAL, "--why", name)
     assert result.code == 0
     assert result.out.startswith(f"{name} is {value}\n")
@@ -54,26 +54,26 @@ def test_a_cpu_answer_has_no_cuda(envsolve: Envsolve) -> None:
         ("jax==0.12.*", True, "jax was not requested"),
     ],
 )
-def test_why_not_solves_for_it(other: str, fits: bool, says: str, envsolve: Envsolve) -> None:
+def test_why_not_solves_for_the_requested_value(other: str, fits: bool, says: str, envsolve: Envsolve) -> None:
     result = envsolve(*PASCAL, "--why-not", other)
     assert result.code == 0
     assert result.out.startswith(f"{other} {'fits' if fits else 'does not fit'}\n")
     assert says in result.out
 
 
-def test_the_way_out_of_a_why_not_is_a_command_that_works(envsolve: Envsolve) -> None:
+def test_a_suggested_command_of_why_not_works(envsolve: Envsolve) -> None:
     output = envsolve(*PASCAL, "--why-not", "pytorch==2.14.1").out
     command = next(line.strip() for line in output.splitlines() if line.strip().startswith("envsolve "))
     words = command.replace("'GTX 1080 Ti'", "6.1").split()[1:]
     assert "torch==2.14.1+cu126" in envsolve(*words).out
 
 
-def test_the_request_gives_way_to_what_is_asked_about(envsolve: Envsolve) -> None:
+def test_why_not_ignores_conflicting_bounds_of_the_request(envsolve: Envsolve) -> None:
     result = envsolve("-f", "pytorch<2.10", *PASCAL[2:], "--why-not", "pytorch==2.13.*")
     assert result.out.startswith("pytorch==2.13.* fits\n")
 
 
-def test_sources_are_told_on_request_and_always_as_data(envsolve: Envsolve) -> None:
+def test_sources_are_shown_on_request_and_always_in_json(envsolve: Envsolve) -> None:
     assert "[" not in envsolve(*PASCAL, "--why", "driver").out
     assert "525.60.13 or newer [" in envsolve(*PASCAL, "--why", "driver", "-v").out
     answer = json.loads(envsolve(*PASCAL, "--why", "driver", "--why-not", "pytorch==2.15", "--json").out)
@@ -89,7 +89,7 @@ def test_an_impossible_request_is_refused_before_any_question(envsolve: Envsolve
     assert result.err.startswith("error: gpu-not-supported")
 
 
-def test_each_platform_is_answered(envsolve: Envsolve) -> None:
+def test_every_platform_is_answered(envsolve: Envsolve) -> None:
     result = envsolve(
         "-f", "pytorch", "--gpu", "8.6", "--platform", "linux-64", "--platform", "win-64", "--why", "python"
     )
@@ -107,7 +107,9 @@ def test_each_platform_is_answered(envsolve: Envsolve) -> None:
         (("--why-not", "cuda"), "invalid-requirement"),
     ],
 )
-def test_a_question_about_nothing_is_one_clear_error(question: tuple[str, str], code: str, envsolve: Envsolve) -> None:
+def test_a_question_without_a_subject_is_one_clear_error(
+    question: tuple[str, str], code: str, envsolve: Envsolve
+) -> None:
     result = envsolve(*PASCAL, *question)
     assert result.code == 2
     assert result.err.startswith(f"error: {code}\n")
@@ -115,7 +117,7 @@ def test_a_question_about_nothing_is_one_clear_error(question: tuple[str, str], 
 
 
 @pytest.mark.parametrize("other", ["sglang", "torchvision"])
-def test_a_package_without_an_answer_is_one_to_lock(other: str, envsolve: Envsolve) -> None:
+def test_why_not_of_a_package_suggests_a_lock(other: str, envsolve: Envsolve) -> None:
     result = envsolve("-f", "pytorch", "--gpu", "8.0", "--why-not", other)
     assert (result.code, f"--why-not cannot explain '{other}'\n" in result.err) == (2, True)
     assert f"  envsolve --framework pytorch --gpu 8.0 --format requirements {other}\n" in result.err
@@ -123,51 +125,51 @@ def test_a_package_without_an_answer_is_one_to_lock(other: str, envsolve: Envsol
 
 
 @pytest.mark.parametrize("other", ["cudnn>=9.11", "driver", "owner", "", "python=3.14"])
-def test_what_cannot_be_asked_for_says_what_can(other: str, envsolve: Envsolve) -> None:
+def test_a_question_that_cannot_be_answered_lists_those_that_can(other: str, envsolve: Envsolve) -> None:
     result = envsolve(*PASCAL, "--why-not", other)
     assert result.code == 2
     assert "a framework, CUDA or Python with a version" in result.err
 
 
-def test_the_source_is_not_blamed_for_what_the_policy_took(envsolve: Envsolve) -> None:
+def test_the_policy_is_blamed_and_not_the_source(envsolve: Envsolve) -> None:
     result = envsolve("-f", "pytorch", "--gpu", "8.6", "--prefer", "widest-gpu", "--why-not", "pytorch==2.13.0")
     assert "widest-gpu chooses pytorch 1.10.2 (conda-forge, cuda112)" in result.out
     assert "the preferred source" not in result.out
 
 
-def test_the_newest_release_is_told_as_such(envsolve: Envsolve) -> None:
+def test_the_newest_release_is_called_the_newest(envsolve: Envsolve) -> None:
     result = envsolve("-f", "pytorch", "--gpu", "8.9", "--source", "pypi", "--json", "--why", "pytorch")
     (why,) = json.loads(result.out)["why"]
     assert why["value"].startswith("pytorch 2.15.0")
     assert why["facts"][-1]["fact"] == "2.15.0 is the newest pytorch in the matrix for this target"
 
 
-def test_of_several_frameworks_the_one_that_was_asked_about_is_told(envsolve: Envsolve) -> None:
+def test_only_the_framework_in_question_is_reported(envsolve: Envsolve) -> None:
     result = envsolve("-f", "pytorch", "-f", "jax", "--gpu", "8.6", "--why", "jaxlib", "--why-not", "jax==0.4.30")
     assert "the newest is 0.12.0.1: jax 0.12.0.1 (pypi, cuda13) also fits" in result.out
     assert "pytorch 2.15.0" not in result.out
     assert "jax 0.4.30 (pypi, cuda12) also fits; newest-framework chooses jax 0.10.2" in result.out
 
 
-def test_what_another_framework_pays_is_told(envsolve: Envsolve) -> None:
+def test_the_cost_for_another_framework_is_reported(envsolve: Envsolve) -> None:
     result = envsolve("-f", "tensorflow", "-f", "pytorch", "--gpu", "8.6", "--why-not", "tensorflow==2.10.*")
     assert "tensorflow 2.10.0 (conda-forge, cuda112) also fits, with pytorch " in result.out
     assert " instead of 2.13.0" in result.out
 
 
-def test_a_cpu_answer_has_no_other_cuda(envsolve: Envsolve) -> None:
+def test_a_cpu_answer_has_no_cuda_to_change(envsolve: Envsolve) -> None:
     result = envsolve("-f", "pytorch", "--gpu", "none", "--why-not", "cuda==12")
     assert result.code == 2
     assert result.err.startswith("error: contradictory-options\n")
 
 
-def test_questions_are_about_the_answer_that_all_platforms_share(envsolve: Envsolve) -> None:
+def test_questions_are_about_the_answer_common_to_all_platforms(envsolve: Envsolve) -> None:
     both = ("-f", "tensorflow", "--gpu", "8.6", "--platform", "linux-64", "--platform", "win-64")
     result = envsolve(*both, "--why", "tensorflow")
     assert "tensorflow on linux-64 is tensorflow 2.10.1 " in result.out
     assert "tensorflow on win-64 is tensorflow 2.10.1 " in result.out
 
 
-def test_a_refusal_before_a_question_says_how_much_the_matrix_knew(envsolve: Envsolve) -> None:
+def test_a_refusal_before_a_question_notes_the_date_of_the_matrix(envsolve: Envsolve) -> None:
     result = envsolve("-f", "pytorch==2.15.*", "--gpu", "6.1", "--why", "cuda")
     assert "note: based on the compatibility matrix of " in result.err

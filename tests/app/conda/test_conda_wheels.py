@@ -122,7 +122,7 @@ def refused(beside: Beside, *requirements: str, **more: object) -> UnsolvableErr
     return caught.value
 
 
-def test_what_conda_installs_is_no_wheel_and_no_index_is_asked_for_it(beside: Beside, world: IndexServer) -> None:
+def test_conda_packages_are_not_wheels_and_are_not_queried_on_an_index(beside: Beside, world: IndexServer) -> None:
     found = beside("pandas")
     assert pins(found) == {"pandas": "2.2.0"}
     assert found.pins[0].requires == ("numpy",)
@@ -130,11 +130,11 @@ def test_what_conda_installs_is_no_wheel_and_no_index_is_asked_for_it(beside: Be
     assert world.count("/simple/numpy/") == 0
 
 
-def test_what_conda_does_not_install_is_a_wheel(beside: Beside) -> None:
+def test_packages_that_conda_does_not_install_are_wheels(beside: Beside) -> None:
     assert pins(beside("pandas", packages=(PYTHON,))) == {"numpy": "2.4.6", "pandas": "3.0"}
 
 
-def test_a_requirement_that_does_not_go_with_what_conda_installs_is_refused(beside: Beside) -> None:
+def test_a_requirement_that_conflicts_with_conda_packages_is_refused(beside: Beside) -> None:
     error = refused(beside, "pandas>=3")
     assert error.code == "packages-conflict"
     assert error.message == "the conda packages numpy do not meet the requirements for Python 3.11.9 on linux-64"
@@ -145,13 +145,13 @@ def test_a_requirement_that_does_not_go_with_what_conda_installs_is_refused(besi
     assert error.hints[0].text == "install a required version with conda"
 
 
-def test_wheels_suit_the_python_and_the_c_library(beside: Beside) -> None:
+def test_wheels_fit_the_python_and_the_c_library(beside: Beside) -> None:
     assert refused(beside, "compiled").code == refused(beside, "recent").code == "no-wheel"
     newer = PYTHON._replace(version="3.12.2")
     assert pins(beside("compiled", packages=(newer,))) == {"compiled": "1.0"}
 
 
-def test_a_package_of_conda_meets_what_is_asked_for_by_the_name_of_its_project(beside: Beside) -> None:
+def test_a_conda_package_satisfies_a_requirement_on_the_name_of_its_project(beside: Beside) -> None:
     found = beside("sentence-transformers", packages=(PYTHON, NUMPY, conda("pytorch", "2.13.0")))
     assert pins(found) == {"sentence-transformers": "5.4.0"}
     assert found.frameworks == ()
@@ -159,13 +159,13 @@ def test_a_package_of_conda_meets_what_is_asked_for_by_the_name_of_its_project(b
     assert found.notes == (Note("extra-not-locked", text),)
 
 
-def test_a_framework_that_only_turns_up_as_a_wheel_is_told(beside: Beside) -> None:
+def test_a_framework_that_only_appears_as_a_wheel_is_reported(beside: Beside) -> None:
     found = beside("sentence-transformers")
     assert pins(found)["torch"] == "2.15.0"
     assert found.frameworks == ("pytorch",)
 
 
-def test_wheels_that_are_built_against_those_of_pytorch_are_told_where_conda_installs_it(beside: Beside) -> None:
+def test_wheels_built_against_pytorch_are_reported_if_conda_installs_pytorch(beside: Beside) -> None:
     found = beside("seeing", packages=(PYTHON, NUMPY, conda("pytorch", "2.8.0")))
     assert pins(found) == {"seeing": "1.0", "torchdata": "0.11.0", "torchvision": "0.23.0"}
     assert found.companions == {"torchvision"}
@@ -174,7 +174,7 @@ def test_wheels_that_are_built_against_those_of_pytorch_are_told_where_conda_ins
     assert beside("seeing").companions == frozenset()
 
 
-def test_what_to_know_of_a_pin_is_told(beside: Beside) -> None:
+def test_notes_on_a_pin_are_reported(beside: Beside) -> None:
     assert beside("old[z]==1.0").notes == (
         Note("extra-unknown", "old 1.0 has no extra z").about(name="old", version="1.0", extra="z"),
         Note("yanked", "old 1.0 was withdrawn (yanked): it is broken").about(
@@ -183,17 +183,17 @@ def test_what_to_know_of_a_pin_is_told(beside: Beside) -> None:
     )
 
 
-def test_what_was_uploaded_after_a_day_does_not_count(beside: Beside) -> None:
+def test_files_uploaded_after_the_cutoff_are_ignored(beside: Beside) -> None:
     assert pins(beside("dated", exclude_newer="2025-01-01T00:00:00Z")) == {"dated": "1.0"}
     assert pins(beside("dated")) == {"dated": "2.0"}
 
 
-def test_source_is_built_where_that_is_allowed(beside: Beside) -> None:
+def test_source_distributions_are_built_if_allowed(beside: Beside) -> None:
     assert pins(beside("source", allow_builds=True)) == {"source": "1.0"}
     assert refused(beside, "source").code == "no-wheel"
 
 
-def test_constraints_hold_beside_conda_as_well(beside: Beside, tmp_path: Path) -> None:
+def test_constraints_apply_to_wheels_beside_conda_packages(beside: Beside, tmp_path: Path) -> None:
     limits = tmp_path / "limits.txt"
     limits.write_text("numpy<1.25\n")
     error = refused(beside, "pandas", constraints=(str(limits),))
@@ -202,25 +202,25 @@ def test_constraints_hold_beside_conda_as_well(beside: Beside, tmp_path: Path) -
     ]
 
 
-def test_the_pins_of_an_existing_lock_stay(beside: Beside) -> None:
+def test_pins_of_an_existing_lock_are_preserved(beside: Beside) -> None:
     assert pins(beside("pandas", packages=(PYTHON,), existing={"numpy": "1.26.4", "pandas": "2.2.0"})) == {
         "numpy": "1.26.4",
         "pandas": "2.2.0",
     }
 
 
-def test_what_is_asked_for_by_a_marker_is_asked_of_the_python_of_conda(beside: Beside) -> None:
+def test_markers_are_evaluated_for_the_python_of_conda(beside: Beside) -> None:
     assert pins(beside("old==1.0; python_version == '3.11'", "pandas; python_version >= '3.12'")) == {"old": "1.0"}
 
 
-def test_where_nothing_is_asked_for_nobody_is_asked(beside: Beside, world: IndexServer, matrix: Matrix) -> None:
+def test_no_requirements_mean_no_queries(beside: Beside, world: IndexServer, matrix: Matrix) -> None:
     before = len(world.requests)
     of_conda = stack(matrix, "pytorch", "", Source.CONDA_FORGE)
     assert beside() == beside(solution=of_conda) == beside("old; python_version < '3'") == Wheels(())
     assert len(world.requests) == before
 
 
-def test_the_wheels_of_a_stack_are_its_builds_from_their_own_index(
+def test_wheels_of_a_stack_are_its_builds_from_their_own_indexes(
     beside: Beside, world: IndexServer, matrix: Matrix
 ) -> None:
     found = beside("torchvision", solution=stack(matrix, "pytorch", "==2.14.1", Source.PYTORCH, gpu="6.1"))
@@ -236,7 +236,7 @@ def test_the_wheels_of_a_stack_are_its_builds_from_their_own_index(
     assert found.frameworks == ()
 
 
-def test_a_wheel_without_cuda_stands_beside_the_cuda_of_conda(beside: Beside, matrix: Matrix) -> None:
+def test_a_wheel_without_its_own_cuda_uses_the_cuda_of_conda(beside: Beside, matrix: Matrix) -> None:
     solution = stack(matrix, "tensorflow", "==2.9.3", Source.PYPI, python="3.10", gpu="7.5")
     toolkit = CondaPackage("cudatoolkit", "11.2.2", "hc23eb0c_13", "linux-64", "")
     packages = (PYTHON._replace(version="3.10.14"), toolkit, NUMPY)
@@ -245,7 +245,7 @@ def test_a_wheel_without_cuda_stands_beside_the_cuda_of_conda(beside: Beside, ma
     assert found.pins[0].via == ("the stack",)
 
 
-def test_what_a_wheel_breaks_without_is_not_what_conda_may_install_otherwise(beside: Beside, matrix: Matrix) -> None:
+def test_a_conda_package_that_breaks_a_wheel_is_refused(beside: Beside, matrix: Matrix) -> None:
     solution = stack(matrix, "tensorflow", "==2.9.3", Source.PYPI, python="3.10", gpu="7.5")
     packages = (PYTHON._replace(version="3.10.14"), conda("numpy", "2.1.3"))
     assert refused(beside, solution=solution, packages=packages).cause[-1] == (
@@ -261,7 +261,7 @@ def test_what_a_wheel_breaks_without_is_not_what_conda_may_install_otherwise(bes
         ("onnxruntime", "==1.18.1", "onnxruntime", "onnxruntime-gpu 1.18.1"),
     ],
 )
-def test_a_wheel_is_not_put_over_what_conda_installs_of_the_same_framework(
+def test_a_wheel_does_not_replace_the_conda_package_of_the_same_framework(
     framework: str, versions: str, ours: str, over: str, beside: Beside, matrix: Matrix
 ) -> None:
     version = versions.removeprefix("==")
@@ -270,18 +270,18 @@ def test_a_wheel_is_not_put_over_what_conda_installs_of_the_same_framework(
     assert error.message == f"conda installs {ours} {version}, and pip would overwrite it with {over}"
 
 
-def test_a_module_that_conda_installs_meets_both_of_its_names(beside: Beside, matrix: Matrix) -> None:
+def test_a_module_installed_by_conda_satisfies_both_of_its_package_names(beside: Beside, matrix: Matrix) -> None:
     solution = stack(matrix, "onnxruntime", "", Source.CONDA_FORGE)
     ours = conda("onnxruntime", "1.18.1", "py311h0_0_cuda")
     assert pins(beside("onnxruntime-gpu", "onnxruntime", solution=solution, packages=(PYTHON, ours))) == {}
 
 
-def test_a_stack_that_no_lock_can_hold_is_refused(beside: Beside, matrix: Matrix) -> None:
+def test_a_stack_that_no_lock_can_represent_is_refused(beside: Beside, matrix: Matrix) -> None:
     solution = stack(matrix, "jax", "==0.4.13", Source.JAX_RELEASES)
     assert refused(beside, solution=solution).code == "source-not-lockable"
 
 
-def test_an_index_that_fails_is_told(beside: Beside) -> None:
+def test_a_failing_index_is_reported(beside: Beside) -> None:
     with pytest.raises(OutsideError) as caught:
         beside("gone")
     assert caught.value.code == "index-refused"
@@ -296,34 +296,34 @@ def test_an_index_that_fails_is_told(beside: Beside) -> None:
         ("3.12", "", (3, 12, 0)),
     ],
 )
-def test_the_python_of_conda_is_the_one_wheels_suit(version: str, build: str, python: tuple[int, int, int]) -> None:
+def test_wheels_fit_the_python_of_conda(version: str, build: str, python: tuple[int, int, int]) -> None:
     among = [NUMPY, PYTHON._replace(version=version, build=build)]
     assert python_among(among, PROBLEM, Requester()) == (python, Platform.LINUX_64, LibcVersion(2, 28))
 
 
 @pytest.mark.parametrize("build", ["h92d6c8b_2_cp313t", "0_73_pypy", "2_graalpy311_231_native"])
-def test_a_python_that_takes_other_wheels_is_refused(build: str) -> None:
+def test_a_python_requirement_for_other_wheels_is_refused(build: str) -> None:
     with pytest.raises(UnsolvableError) as caught:
         python_among([PYTHON._replace(build=build)], PROBLEM, Requester())
     assert caught.value.code == "python-not-supported"
     assert build in caught.value.message
 
 
-def test_without_a_python_no_wheel_can_be_installed() -> None:
+def test_wheels_need_a_python() -> None:
     with pytest.raises(UnsolvableError) as caught:
         python_among([NUMPY], PROBLEM, Requester("pyproject.toml"))
     assert caught.value.code == "no-python"
     assert caught.value.hints[0].text.endswith(': python = "3.12" in pyproject.toml')
 
 
-def test_hashes_bind_a_wheel_beside_conda(beside: Beside, tmp_path: Path) -> None:
-    file = tmp_path / "asked.in"
+def test_hashes_apply_to_a_wheel_beside_conda_packages(beside: Beside, tmp_path: Path) -> None:
+    file = tmp_path / "requirements.in"
     file.write_text("pandas==2.2.0 --hash=sha256:00\n", encoding="utf-8")
     assert refused(beside, files=(str(file),)).code == "hash-mismatch"
 
 
-def test_what_conda_installs_has_none_of_the_hashes_of_an_index(beside: Beside, tmp_path: Path) -> None:
-    file = tmp_path / "asked.in"
+def test_hashes_of_an_index_do_not_apply_to_conda_packages(beside: Beside, tmp_path: Path) -> None:
+    file = tmp_path / "requirements.in"
     file.write_text("numpy==1.26.4 --hash=sha256:00\n", encoding="utf-8")
     error = refused(beside, files=(str(file),))
     assert error.code == "hash-mismatch"
@@ -331,7 +331,7 @@ def test_what_conda_installs_has_none_of_the_hashes_of_an_index(beside: Beside, 
     assert error.cause[-1] == "numpy 1.26.4: none of its files has a required hash (--hash)"
 
 
-def test_a_companion_for_another_cuda_than_that_of_the_stack_is_refused(matrix: Matrix, beside: Beside) -> None:
+def test_a_companion_for_another_cuda_than_the_stack_is_refused(matrix: Matrix, beside: Beside) -> None:
     solution = stack(matrix, "pytorch", "==2.14.1", Source.PYTORCH, gpu="6.1")
     with pytest.raises(UnsolvableError, match="a torchaudio that works with torch") as refused:
         beside("torchaudio", solution=solution)

@@ -26,9 +26,9 @@ from envsolve.validation.metadata import Row
         ([], ()),
     ],
 )
-def test_modules_are_those_of_the_record(paths: list[str], modules: tuple[str, ...]) -> None:
+def test_modules_are_those_in_the_record(paths: list[str], modules: tuple[str, ...]) -> None:
     assert modules_of("demo", [Row(path, None, None) for path in paths]) == modules
 
 
-def test_without_a_record_there_is_none() -> None:
+def test_without_a_record_there_are_no_modules() -> None:
     assert modules_of("demo", None) == ()

@@ -31,7 +31,7 @@ def prefix_with(directory: Path, **more: object) -> Path:
     return directory
 
 
-def test_a_package_is_read_as_the_channel_has_it(tmp_path: Path) -> None:
+def test_a_package_is_read_as_on_the_channel(tmp_path: Path) -> None:
     (package,) = installed_conda(prefix_with(tmp_path)).packages
     assert (package.name, package.version, package.build, package.build_number) == ("own", "1.0", "h0_1", 1)
     assert package.url == "https://conda.anaconda.org/conda-forge/linux-64/own-1.0-h0_1.conda"
@@ -48,13 +48,13 @@ def test_a_package_is_read_as_the_channel_has_it(tmp_path: Path) -> None:
         ({"requested_specs": ["own", "own>=1"], "requested_spec": "own"}, ("own", "own>=1")),
     ],
 )
-def test_what_was_asked_for_by_name_is_known(
+def test_explicitly_requested_packages_are_recognised(
     record: dict[str, object], requested: tuple[str, ...], tmp_path: Path
 ) -> None:
     assert installed_conda(prefix_with(tmp_path, **record)).requested == requested
 
 
-def test_a_record_that_cannot_be_read_is_missing(tmp_path: Path) -> None:
+def test_an_unreadable_record_counts_as_missing(tmp_path: Path) -> None:
     path = prefix_with(tmp_path) / "conda-meta/broken-1.0-0.json"
     path.write_text("[" * 100_000)
     found = installed_conda(tmp_path)
@@ -62,5 +62,5 @@ def test_a_record_that_cannot_be_read_is_missing(tmp_path: Path) -> None:
     assert [str(it) for it in found.missing] == [f"{path}: it is nested too deep"]
 
 
-def test_a_directory_that_is_no_prefix_holds_nothing(tmp_path: Path) -> None:
+def test_a_directory_that_is_no_prefix_has_no_packages(tmp_path: Path) -> None:
     assert installed_conda(tmp_path) == ((), (), ())

@@ -39,7 +39,7 @@ def environment(prefix: Path, *, conda: bool = False) -> Description:
     return Description(prefix, prefix / "bin" / "python", STACK)
 
 
-def test_it_says_what_the_lock_knows(tmp_path: Path) -> None:
+def test_it_states_the_facts_of_the_lock(tmp_path: Path) -> None:
     about = environment(tmp_path / "my env")
     python = ".".join(map(str, sys.version_info[:3]))
     escaped = str(tmp_path / "my env").replace(" ", r"\ ")
@@ -59,7 +59,7 @@ def test_it_says_what_the_lock_knows(tmp_path: Path) -> None:
     ]
 
 
-def test_a_lock_of_another_tool_knows_no_driver(tmp_path: Path) -> None:
+def test_a_lock_of_another_tool_has_no_driver(tmp_path: Path) -> None:
     text = modulefile(environment(tmp_path / "env")._replace(stack=None), tmp_path / "a" / "1", os.environ)
     assert [it for it in text.splitlines() if it.startswith("module-whatis")] == [
         rf"module-whatis Python\ {'.'.join(map(str, sys.version_info[:3]))}"
@@ -115,7 +115,7 @@ def test_a_module_system_loads_and_unloads_it(command: list[str], conda: bool, t
     assert (left["PATH"], left["LD_LIBRARY_PATH"]) == (path, "/opt/site/lib")
 
 
-def test_a_file_of_somebody_else_is_refused(tmp_path: Path) -> None:
+def test_a_file_of_another_tool_is_not_overwritten(tmp_path: Path) -> None:
     file = tmp_path / "2.14"
     require_own(file)
     file.write_text(f"#%Module1.0\n{MADE}\n")

@@ -34,7 +34,7 @@ def job(it: Node, start: Start = OWN) -> Any:
 
 
 @pytest.mark.parametrize("start", [OWN, start_in_image(None, None, {"ENVSOLVE_URL": "http://x/e.zip"})])
-def test_a_job_is_as_the_api_defines_it(start: Start) -> None:
+def test_a_job_conforms_to_the_api(start: Start) -> None:
     made = job(node(), start)
     assert [it.message for it in validator().iter_errors(made)] == []
     made["spec"]["template"]["spec"]["containers"][0]["comand"] = []
@@ -50,13 +50,13 @@ def test_a_job_ends_in_whole_seconds() -> None:
     assert job(node())["spec"]["activeDeadlineSeconds"] == 61
 
 
-def test_a_name_of_a_node_may_be_longer_than_that_of_a_job() -> None:
+def test_a_node_name_may_be_longer_than_a_job_name() -> None:
     long = f"{'n' * 200}.example.com"
     made = Template("envsolve-1", {"*": "env:1"}, OWN, 60).manifest([node(long)])
     assert jobs_in(made)[1][long]["metadata"]["name"] == "envsolve-1-0"
 
 
-def test_images_by_node_and_group() -> None:
+def test_images_are_chosen_by_node_and_group() -> None:
     assert images_of(["a/b:1", "old=c@sha256:0", "n1=d"]) == {"*": "a/b:1", "old": "c@sha256:0", "n1": "d"}
 
 
@@ -70,7 +70,7 @@ def test_images_by_node_and_group() -> None:
         (["x=a", "x=b"], "contradictory-options"),
     ],
 )
-def test_images_that_cannot_be_meant(values: list[str], code: str) -> None:
+def test_ambiguous_images_are_refused(values: list[str], code: str) -> None:
     with pytest.raises(UsageError) as caught:
         images_of(values)
     assert caught.value.code == code
@@ -86,7 +86,7 @@ def test_a_node_without_an_image_is_named() -> None:
 @pytest.mark.parametrize(
     "data", [None, {}, {"items": []}, {"items": [3]}, {"items": [{"metadata": {}}]}, {"items": {}}]
 )
-def test_what_is_no_manifest_is_refused(data: object) -> None:
+def test_an_invalid_manifest_is_refused(data: object) -> None:
     with pytest.raises(UsageError) as caught:
         jobs_in(data)
     assert caught.value.code == "manifest-unreadable"
@@ -99,7 +99,7 @@ def test_manifests_of_two_runs_are_refused() -> None:
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="a shell of POSIX")
-def test_stdout_is_the_report_and_stderr_is_kept(tmp_path: Path) -> None:
+def test_stdout_is_the_report_and_stderr_is_preserved(tmp_path: Path) -> None:
     program = [sys.executable, "-c", "import sys; print(sys.argv[1:]); sys.exit('it failed')"]
     started = [
         it.replace("/dev/termination-log", str(tmp_path / "log")) for it in start_in_image(program, "/env", {}).command

@@ -79,7 +79,7 @@ def spec_of(cluster: Api, name: str = "passes") -> Any:
     return next(it for it in cluster.seen if node_of(it) == name)["spec"]["template"]["spec"]
 
 
-def test_every_node_answers_or_is_named(validate: Validate, cluster: Api) -> None:
+def test_every_node_answers_or_is_reported(validate: Validate, cluster: Api) -> None:
     fates = "passes differs has-fewer-gpus fails has-no-envsolve prints-nonsense has-no-memory is-evicted has-no-image"
     done = validate(f"{fates} has-no-quota is-drained forgets has-no-log", "--timeout", "60")
     assert (done.code, done.err) == (1, "")
@@ -101,7 +101,7 @@ def test_every_node_answers_or_is_named(validate: Validate, cluster: Api) -> Non
     assert cluster.jobs == {}
 
 
-def test_a_node_that_takes_too_long_is_named_with_what_it_waited_for(validate: Validate, cluster: Api) -> None:
+def test_a_node_that_times_out_is_reported_with_its_state(validate: Validate, cluster: Api) -> None:
     done = validate("hangs is-full passes", "--timeout", "2", "--json")
     found = {it["node"]: it for it in json.loads(done.out)["nodes"]}
     assert {name: it["state"] for name, it in found.items()} == {
@@ -151,20 +151,20 @@ def test_a_pod_is_bound_to_its_node_and_gets_its_gpus(validate: Validate, cluste
     assert (job["spec"]["backoffLimit"], job["spec"]["activeDeadlineSeconds"]) == (0, 60)
 
 
-def test_only_so_many_jobs_are_there_at_once(validate: Validate, cluster: Api) -> None:
+def test_parallel_jobs_are_limited(validate: Validate, cluster: Api) -> None:
     done = validate("passes differs fails", "--jobs", "1", "--timeout", "60")
     assert done.out.splitlines()[0] == "2 of 3 nodes passed"
     assert (cluster.most, len(cluster.seen)) == (1, 3)
 
 
-def test_a_group_has_an_image_of_its_own(validate: Validate, cluster: Api) -> None:
+def test_a_group_may_have_its_own_image(validate: Validate, cluster: Api) -> None:
     images = ("--image", "new:1", "--image", "differs-pool=old:1", "--image", "fails=odd:1")
     validate("passes differs fails", "--timeout", "60", image=images)
     used = {it: spec_of(cluster, it)["containers"][0]["image"] for it in ("passes", "differs", "fails")}
     assert used == {"passes": "new:1", "differs": "old:1", "fails": "odd:1"}
 
 
-def test_only_what_failed_runs_again(validate: Validate, cluster: Api) -> None:
+def test_only_failed_nodes_run_again(validate: Validate, cluster: Api) -> None:
     Path("report.json").write_text(validate("passes fails", "--json", "--timeout", "60").out)
     again = validate("passes fails", "--again", "report.json", "--timeout", "60")
     assert again.out.splitlines()[0] == "1 of 2 nodes passed"
@@ -173,7 +173,7 @@ def test_only_what_failed_runs_again(validate: Validate, cluster: Api) -> None:
     assert len(cluster.seen) == 3
 
 
-def test_jobs_that_a_user_creates_are_read_and_left(validate: Validate, cluster: Api, kubectl: str) -> None:
+def test_jobs_created_by_a_user_are_read_and_not_deleted(validate: Validate, cluster: Api, kubectl: str) -> None:
     written = validate("passes fails", "--manifest", "jobs.json", "--timeout", "60")
     assert (written.code, written.out, cluster.seen) == (0, "", [])
     for it in json.loads(Path("jobs.json").read_text())["items"]:
@@ -187,12 +187,12 @@ def test_jobs_that_a_user_creates_are_read_and_left(validate: Validate, cluster:
     assert (len(cluster.jobs), cluster.deleted) == (2, [])
 
 
-def test_a_manifest_on_stdout(validate: Validate) -> None:
+def test_a_manifest_is_printed_on_stdout(validate: Validate) -> None:
     items = json.loads(validate("passes", "--manifest", "-").out)["items"]
     assert [it["kind"] for it in items] == ["Job"]
 
 
-def test_jobs_that_cannot_be_created(validate: Validate, cluster: Api) -> None:
+def test_a_refused_job_is_reported(validate: Validate, cluster: Api) -> None:
     refused = validate("is-forbidden")
     assert (refused.code, refused.err.splitlines()[:2]) == (
         3,
@@ -205,7 +205,7 @@ def test_jobs_that_cannot_be_created(validate: Validate, cluster: Api) -> None:
     assert some.out.splitlines()[1].startswith("is-forbidden: no-answer, its Job was not created: ")
 
 
-def test_a_cluster_that_is_lost(validate: Validate, cluster: Api, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_unreachable_cluster_is_reported(validate: Validate, cluster: Api, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(kubernetes, "_PATIENCE", 2.0)
     cluster.is_down = True
     done = validate("passes")
@@ -213,14 +213,14 @@ def test_a_cluster_that_is_lost(validate: Validate, cluster: Api, monkeypatch: p
     assert "unable to handle the request" in done.out
 
 
-def test_a_kubectl_that_is_not_there(validate: Validate) -> None:
+def test_a_missing_kubectl_is_reported(validate: Validate) -> None:
     refused = validate("passes", "--kubectl", "no-such-kubectl -n ml")
     assert (refused.code, refused.err.splitlines()[0]) == (3, "error: jobs-not-created")
     assert "no-such-kubectl: No such file or directory" in refused.err
     assert "no-such-kubectl -n ml auth can-i create jobs" in refused.err
 
 
-def test_a_kubectl_that_prints_something_else(
+def test_unexpected_output_of_kubectl_is_reported(
     validate: Validate, kubectl: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(kubernetes, "_PATIENCE", 1.0)
@@ -230,7 +230,7 @@ def test_a_kubectl_that_prints_something_else(
     assert done.out.splitlines()[1] == "passes: no-answer, kubectl: it printed no list of Jobs and pods"
 
 
-def test_pods_install_envsolve_from_an_address(
+def test_pods_install_envsolve_from_a_url(
     validate: Validate, envsolve: Envsolve, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     validate("passes", "--manifest", "-")  # writes the list of nodes
@@ -264,7 +264,7 @@ def test_pods_install_envsolve_from_an_address(
         (("--launcher", "kubernetes", "--image", "env:1", "--kubectl", "'"), "command-unreadable"),
     ],
 )
-def test_a_line_that_cannot_be_meant(
+def test_an_invalid_line_is_refused(
     envsolve: Envsolve, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, more: tuple[str, ...], code: str
 ) -> None:
     monkeypatch.chdir(tmp_path)

@@ -29,7 +29,7 @@ def picks(text: str) -> list[str]:
     return [line.partition("#")[0].rstrip() for line in text.splitlines() if not line.startswith("#")]
 
 
-def test_what_is_written_is_read_back(envsolve: Envsolve, tmp_path: Path) -> None:
+def test_a_written_answer_is_read_back(envsolve: Envsolve, tmp_path: Path) -> None:
     path = tmp_path / "environment.yml"
     assert envsolve(*OLDER, "-o", str(path)).code == 0
     found = versions_at(path)
@@ -38,7 +38,7 @@ def test_what_is_written_is_read_back(envsolve: Envsolve, tmp_path: Path) -> Non
     assert (found.python, found.cuda) == ("3.12", "12.9")
 
 
-def test_wheels_are_read_back_too(envsolve: Envsolve, tmp_path: Path) -> None:
+def test_wheels_are_also_read_back(envsolve: Envsolve, tmp_path: Path) -> None:
     path = tmp_path / "environment.yml"
     assert (
         envsolve(
@@ -62,7 +62,7 @@ def test_wheels_are_read_back_too(envsolve: Envsolve, tmp_path: Path) -> None:
     assert packages["tensorflow"] == "2.21.0"
 
 
-def test_json_is_read_back_too(envsolve: Envsolve, tmp_path: Path) -> None:
+def test_json_is_also_read_back(envsolve: Envsolve, tmp_path: Path) -> None:
     path = tmp_path / "answer.json"
     assert envsolve(*OLDER, "-o", str(path)).code == 0
     found = versions_at(path)
@@ -71,7 +71,7 @@ def test_json_is_read_back_too(envsolve: Envsolve, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["environment.yml", "answer.json"])
-def test_locked_changes_nothing_that_still_fits(name: str, envsolve: Envsolve, tmp_path: Path) -> None:
+def test_locked_keeps_everything_that_still_fits(name: str, envsolve: Envsolve, tmp_path: Path) -> None:
     path = tmp_path / name
     assert envsolve(*OLDER, "-o", str(path)).code == 0
     before = path.read_text(encoding="utf-8")
@@ -86,7 +86,7 @@ def test_locked_changes_nothing_that_still_fits(name: str, envsolve: Envsolve, t
     assert picks(newest) != picks(before)
 
 
-def test_locked_changes_what_no_longer_fits_and_only_that(envsolve: Envsolve, tmp_path: Path) -> None:
+def test_locked_changes_only_what_no_longer_fits(envsolve: Envsolve, tmp_path: Path) -> None:
     path = tmp_path / "environment.yml"
     assert envsolve(*OLDER, "-o", str(path)).code == 0
     assert envsolve("-f", "pytorch>=2.10", *NEWER[2:], "--prefer", "locked", "-o", str(path)).code == 0
@@ -101,7 +101,7 @@ def test_without_an_earlier_answer_locked_takes_the_newest(envsolve: Envsolve, t
     assert picks(path.read_text(encoding="utf-8")) == picks(envsolve(*NEWER).out)
 
 
-def test_lines_that_say_nothing_are_passed_over(tmp_path: Path) -> None:
+def test_lines_without_a_pin_are_skipped(tmp_path: Path) -> None:
     path = tmp_path / "environment.yml"
     path.write_text(
         "name: x\ndependencies:\n  - python=3.12\n  - numpy\n  - pytorch>=2\n  - strange one two three\n",
@@ -117,7 +117,7 @@ def test_lines_that_say_nothing_are_passed_over(tmp_path: Path) -> None:
         {"frameworks": 3, "python": "3.12", "cuda": None},
     ],
 )
-def test_json_of_another_shape_is_no_answer_and_stays(
+def test_json_of_another_shape_is_no_answer_and_is_not_overwritten(
     stack: dict[str, object], envsolve: Envsolve, tmp_path: Path
 ) -> None:
     path = tmp_path / "answer.json"
@@ -137,7 +137,7 @@ def test_each_platform_keeps_what_its_own_file_holds(envsolve: Envsolve, tmp_pat
     assert {path.name: picks(path.read_text(encoding="utf-8")) for path in tmp_path.iterdir()} == before
 
 
-def test_of_an_answer_for_several_platforms_each_keeps_its_own_part(envsolve: Envsolve, tmp_path: Path) -> None:
+def test_each_platform_reads_its_own_part_of_a_shared_answer(envsolve: Envsolve, tmp_path: Path) -> None:
     path = tmp_path / "answer.json"
     both = ("--gpu", "8.6", "--platform", "linux-64", "--platform", "win-64", "-o", str(path))
     assert envsolve("-f", "pytorch<2.10", *both).code == 0
@@ -152,7 +152,7 @@ def test_of_an_answer_for_several_platforms_each_keeps_its_own_part(envsolve: En
     assert [part["frameworks"] for part in after] == [part["frameworks"] for part in before]
 
 
-def test_a_conda_build_of_a_json_answer_is_kept_by_its_build(envsolve: Envsolve, tmp_path: Path) -> None:
+def test_a_conda_build_in_a_json_answer_is_locked_by_its_build_string(envsolve: Envsolve, tmp_path: Path) -> None:
     path = tmp_path / "answer.json"
     older = ("-f", "pytorch==2.10.0", "--gpu", "8.6", "--source", "conda-forge", "--cuda", "12", "-o", str(path))
     assert envsolve(*older).code == 0
@@ -179,13 +179,13 @@ def test_a_conda_build_of_a_json_answer_is_kept_by_its_build(envsolve: Envsolve,
         ("# - pytorch=2.9.1", None),
     ],
 )
-def test_an_entry_that_pins_one_version_is_held(line: str, pin: tuple[str, str, str] | None, tmp_path: Path) -> None:
+def test_an_entry_that_pins_one_version_is_locked(line: str, pin: tuple[str, str, str] | None, tmp_path: Path) -> None:
     path = tmp_path / "environment.yml"
     path.write_text(f"dependencies:\n{line}\n", encoding="utf-8")
     assert versions_at(path).packages == (() if pin is None else (pin,))
 
 
-def test_what_an_upgrade_names_is_let_go_with_the_python_and_the_cuda_of_its_stack() -> None:
+def test_an_upgrade_also_releases_the_python_and_the_cuda_of_its_stack() -> None:
     text = "dependencies: [python=3.12, pytorch=2.9.1=cuda129*, tensorflow=2.19.1, cuda-version=12.9, numpy=2.3]"
     lock = lock_in(PurePath("environment.yml"), text, Platform.LINUX_64)
     assert versions_in(lock, ["numpy"]).packages == versions_in(lock).packages[:1] + versions_in(lock).packages[2:]
@@ -193,5 +193,5 @@ def test_what_an_upgrade_names_is_let_go_with_the_python_and_the_cuda_of_its_sta
     assert versions_in(lock, ["PyTorch"]) == LockedVersions((("tensorflow", "2.19.1", ""),))
 
 
-def test_a_wheel_is_held_with_the_build_that_was_recorded(matrix: Matrix) -> None:
+def test_a_wheel_is_locked_with_its_recorded_build(matrix: Matrix) -> None:
     assert ("torch", "2.14.1+cu130", "cu130*") in versions_in(rtx_3090(matrix)).packages

@@ -51,7 +51,7 @@ def known_code(*targets: str) -> BuildFacts:
         (Audit.OFF, (), ("torch",), WHEEL, None),
     ],
 )
-def test_what_is_read_of_a_wheel(
+def test_facts_read_from_a_wheel(
     matrix: Matrix, mode: Audit, known: tuple[str, ...], requires: tuple[str, ...], name: str, budget: int | None
 ) -> None:
     more = matrix.with_builds([known_code(*known)] if known else [])
@@ -63,7 +63,7 @@ def test_what_is_read_of_a_wheel(
     assert [it.budget for it in readings.all] == ([] if budget is None else [budget])
 
 
-def test_what_a_row_requires_is_not_joined_by_what_the_next_release_requires(matrix: Matrix) -> None:
+def test_requirements_of_a_row_are_not_merged_with_those_of_the_next_release(matrix: Matrix) -> None:
     newer = known_code("8.6")._replace(requires=(parse_need("torch==2.6.*"), parse_need("triton")))
     row = newer._replace(versions=SpecifierSet("<2"), requires=(parse_need("torch>=2.4,<2.7"),), code=None)
     request = Request((), packages=Packages())

@@ -31,7 +31,7 @@ def _listed(version: str, build: str, *depends: str) -> Listed:
     return Listed(version, build, depends)
 
 
-def test_of_conda_forge_only_what_the_channels_have_stays_and_wheels_stay_anyway() -> None:
+def test_conda_forge_rows_need_a_build_on_the_channel_and_wheels_do_not() -> None:
     found = _builds(tensorflow=[_listed("2.19.1", "cuda128py312h_251", "python >=3.12,<3.13.0a0")])(_TABLE)
     assert _conda(found) == [("2.19.1", "cuda128", ("3.12",))]
     assert [it for it in found.releases if it.source.is_wheel] == [it for it in _TABLE.releases if it.source.is_wheel]
@@ -50,23 +50,23 @@ def test_of_conda_forge_only_what_the_channels_have_stays_and_wheels_stay_anyway
         (["python 3.10.*|3.12.*"], ("3.10", "3.11", "3.12")),
     ],
 )
-def test_the_pythons_are_those_that_its_dependencies_admit(depends: list[str], pythons: tuple[str, ...]) -> None:
+def test_pythons_are_those_that_the_dependencies_allow(depends: list[str], pythons: tuple[str, ...]) -> None:
     found = _builds(tensorflow=[_listed("2.19.1", "cuda128h_251", *depends)])(_TABLE)
     assert [it[2] for it in _conda(found)] == ([pythons] if pythons else [])
 
 
-def test_a_version_that_is_none_of_python_is_passed_over() -> None:
+def test_a_version_that_does_not_depend_on_python_is_skipped() -> None:
     assert _conda(_builds(tensorflow=[_listed("2.19.1z_3", "cuda128h_251")])(_TABLE)) == []
 
 
-def test_what_is_left_out_is_left_out_for_one_python() -> None:
+def test_a_build_is_excluded_for_one_python_only() -> None:
     builds = _builds(tensorflow=[_listed("2.19.1", "cuda128h_251", "python >=3.11")])
     release = next(it for it in builds(_TABLE).releases if it.source is Source.CONDA_FORGE)
     builds.leave_out(release, Version("3.12"))
     assert _conda(builds(_TABLE)) == [("2.19.1", "cuda128", ("3.11",))]
 
 
-def test_of_what_is_kept_the_other_versions_for_that_cuda_and_python_go() -> None:
+def test_other_versions_of_a_locked_build_are_excluded_for_its_cuda_and_python() -> None:
     packages = [_listed("2.19.1", "cuda128h_1"), _listed("2.17.0", "cuda120h_1"), _listed("2.14.0", "cuda118h_1")]
     builds = _builds(tensorflow=packages)
     newest = next(
@@ -81,7 +81,7 @@ def test_of_what_is_kept_the_other_versions_for_that_cuda_and_python_go() -> Non
     assert "3.11" not in {version: pythons for version, _, pythons in _conda(builds(_TABLE))}.get("2.17.0", ())
 
 
-def test_a_build_whose_companions_are_not_there_is_not_there() -> None:
+def test_a_build_without_its_companions_is_excluded() -> None:
     table = Matrix(find_matrix()).framework("jax", Platform.LINUX_64)
     jaxlib = [_listed("0.10.2", "cuda129_py314h_200", "python >=3.14,<3.15.0a0")]
 

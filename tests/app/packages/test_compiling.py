@@ -30,7 +30,7 @@ def test_each_names_what_its_build_needs_and_what_it_compiles_for(known: Kernels
     assert known.targets_for([ComputeCapability(8, 6)])
 
 
-def test_the_sources_compile_for_what_the_matrix_says(matrix: Matrix) -> None:
+def test_sources_compile_for_the_architectures_of_the_matrix(matrix: Matrix) -> None:
     (known,) = (it for it in kernels() if it.package == "flash-attn")
     rows = [it.code for it in matrix.build_facts("flash-attn", Platform.LINUX_64) if it.versions == known.versions]
     assert {target for code in rows if code is not None for target in code.sass} == set(known.targets)

@@ -29,8 +29,8 @@ def listed(names: frozenset[str]) -> Mapping[str, Sequence[Listed]]:
     return {name: [Listed("13.9.4", "pyh_0", ())] for name in names}
 
 
-def test_what_has_the_hashes_of_wheels_stays_with_pip(tmp_path: Path) -> None:
-    file = tmp_path / "asked.in"
+def test_packages_with_wheel_hashes_stay_with_pip(tmp_path: Path) -> None:
+    file = tmp_path / "requirements.in"
     file.write_text("rich==13.9.4 --hash=sha256:00\nclick\n", encoding="utf-8")
     wanted = read_requirements(Packages(files=(str(file),)))
     split = split_needs(CondaRequirements(python=wanted), wanted, PROBLEM, None, listed, frozenset())
@@ -47,12 +47,12 @@ def target(platform: Platform = Platform.LINUX_64, *, python: str = ">=3.10,<3.1
 
 def requirements(folder: Path, *, section: str = "", file: str = "", channels: str = "") -> CondaRequirements:
     """The requirements of an environment.yml with one entry in its pip section, and of a requirements file."""
-    (folder / "asked.in").write_text(f"{file}\n", encoding="utf-8")
+    (folder / "requirements.in").write_text(f"{file}\n", encoding="utf-8")
     pip = f"\n  - pip: [{json.dumps(section)}]" if section else ""
     text = f"channels: [{channels}]\ndependencies:\n  - numpy{pip}\n"
     (folder / "environment.yml").write_text(text, encoding="utf-8")
     return requirements_on(
-        Packages(files=(str(folder / "environment.yml"), str(folder / "asked.in"))), Platform.LINUX_64
+        Packages(files=(str(folder / "environment.yml"), str(folder / "requirements.in"))), Platform.LINUX_64
     )
 
 
@@ -67,7 +67,7 @@ def requirements(folder: Path, *, section: str = "", file: str = "", channels: s
     ],
 )
 @pytest.mark.parametrize("where", ["section", "file"])
-def test_the_marker_of_a_framework_counts(
+def test_the_marker_of_a_framework_is_evaluated(
     requirement: str, frameworks: dict[str, str], python: str, where: str, tmp_path: Path
 ) -> None:
     request = with_stack(target(), requirements(tmp_path, **{where: requirement}), ()).request
@@ -76,7 +76,7 @@ def test_the_marker_of_a_framework_counts(
     assert request.sources == (WHEELS if where == "section" and frameworks else ())
 
 
-def test_the_python_that_an_environment_names_decides_on_markers(tmp_path: Path) -> None:
+def test_the_python_of_an_environment_file_decides_markers(tmp_path: Path) -> None:
     wanted = requirements(tmp_path, file="torch; python_version < '3.13'")
     wanted = wanted._replace(conda=(*wanted.conda, RequestedSpec("python 3.14.*", "asked for")))
     assert with_stack(target(), wanted, ()).request.frameworks == ()
@@ -86,14 +86,14 @@ HASHED = "torch==2.9.1 --hash=sha256:00"
 
 
 @pytest.mark.parametrize("where", ["section", "file"])
-def test_a_framework_with_hashes_is_a_wheel_and_keeps_them(where: str, tmp_path: Path) -> None:
+def test_a_framework_with_hashes_is_a_wheel_and_keeps_its_hashes(where: str, tmp_path: Path) -> None:
     wanted = requirements(tmp_path, **{where: HASHED})
     assert with_stack(target(), wanted, ("pytorch", "conda-forge")).request.sources == WHEELS
     assert wanted.python is not None
     assert wanted.python.hashes == {"torch": {("sha256", "00")}}
 
 
-def test_the_hashes_of_a_constraint_make_a_wheel_of_the_framework_that_is_asked_for(tmp_path: Path) -> None:
+def test_hashes_in_a_constraint_select_a_wheel_of_the_requested_framework(tmp_path: Path) -> None:
     (tmp_path / "held.txt").write_text(f"{HASHED}\n", encoding="utf-8")
     wanted = requirements_on(Packages(constraints=(str(tmp_path / "held.txt"),)), Platform.LINUX_64)
     assert with_stack(target(), wanted, ()).request.sources == ()
@@ -102,7 +102,7 @@ def test_the_hashes_of_a_constraint_make_a_wheel_of_the_framework_that_is_asked_
     assert with_stack(named, wanted, ()).request.sources == WHEELS
 
 
-def test_several_entries_of_one_wheel_leave_the_hashes_they_share(tmp_path: Path) -> None:
+def test_entries_for_one_wheel_share_their_common_hashes(tmp_path: Path) -> None:
     text = "dependencies:\n- pip:\n  - own==1 --hash=sha256:aa --hash=sha256:bb\n  - own==1 --hash=sha256:bb\n"
     (tmp_path / "environment.yml").write_text(text, encoding="utf-8")
     wanted = requirements_on(Packages(files=(str(tmp_path / "environment.yml"),)), Platform.LINUX_64)
@@ -110,7 +110,7 @@ def test_several_entries_of_one_wheel_leave_the_hashes_they_share(tmp_path: Path
     assert wanted.python.hashes == {"own": {("sha256", "bb")}}
 
 
-def test_where_no_channel_has_a_companion_the_way_out_is_a_key_of_the_project() -> None:
+def test_without_a_companion_on_any_channel_the_fix_is_a_project_key() -> None:
     with pytest.raises(UnsolvableError, match="no-companion") as refused:
         tuple(companions(frozenset({"torchcodec"}), lambda _: {}, Requester("pyproject.toml")))
     assert ': sources = ["pytorch"] in pyproject.toml, or sources = ["pypi"] in ' in refused.value.hints[0].text

@@ -13,13 +13,13 @@ from envsolve.model.host import Platform
 
 
 @pytest.mark.parametrize("package", FRAMEWORK_OF_WHEEL)
-def test_a_package_that_counts_as_a_framework_is_one_of_its_builds(package: str, matrix: Matrix) -> None:
+def test_a_package_that_belongs_to_a_framework_is_one_of_its_builds(package: str, matrix: Matrix) -> None:
     builds = matrix.framework(FRAMEWORK_OF_WHEEL[package], Platform.LINUX_64).releases
     assert package in {build.package for build in builds if build.source.is_wheel}
 
 
 @pytest.mark.parametrize("framework", FRAMEWORKS)
-def test_every_wheel_for_a_gpu_counts_as_its_framework_or_is_kept_apart(framework: str, matrix: Matrix) -> None:
+def test_every_gpu_wheel_counts_as_its_framework_or_is_listed_as_an_exception(framework: str, matrix: Matrix) -> None:
     builds = matrix.framework(framework, Platform.LINUX_64).releases
     wheels = {build.package for build in builds if build.source.is_wheel and build.cuda is not None}
     known = {package for package, name in FRAMEWORK_OF_WHEEL.items() if name == framework} | set(rivals_of(framework))

@@ -11,7 +11,7 @@ from envsolve.index.settings import IndexSettings
 from envsolve.model.request import Request
 
 
-def test_who_asks_when_a_command_has_ended_opens_no_connection() -> None:
+def test_a_query_after_the_command_ended_opens_no_connection() -> None:
     """Otherwise a thread that was about to fetch would open a connection that no one closes."""
     connection = Connection(Network(no_cache=True), IndexSettings(), {}, builds=False)
     index = connection.pool.index("http://127.0.0.1:9/simple/")
@@ -32,7 +32,7 @@ def test_who_asks_when_a_command_has_ended_opens_no_connection() -> None:
         ("file:///srv/simple", "https://download.pytorch.org/whl/cu126/torch/", False),
     ],
 )
-def test_a_failure_is_told_with_the_setting_of_that_index_alone(default: str, failing: str, is_named: bool) -> None:
+def test_a_failure_is_reported_with_the_setting_of_its_own_index(default: str, failing: str, is_named: bool) -> None:
     error = OutsideError("index-unreachable", f"{failing} cannot be reached", ("Connection refused",))
     error.address = failing
     name_index(error, Request(()), Places((), default, False, {}, origin="PIP_INDEX_URL"))

@@ -26,26 +26,26 @@ def written(name: str, *lines: str) -> str:
     return name
 
 
-def test_a_requirement_stands_once_for_each_file() -> None:
+def test_a_requirement_is_listed_once_per_file() -> None:
     lines = [f"p{number % 50} >= 2" for number in range(20_000)]
     requirements = read_requirements(Packages(files=(written("one.in", *lines), written("two.in", "P0>=2"))))
     assert len(requirements.needs) == 51
     assert [origin for need, origin in requirements.needs if need.name == "p0"] == ["-r one.in", "-r two.in"]
 
 
-def test_few_of_many_places_count() -> None:
+def test_only_a_few_of_many_places_are_listed() -> None:
     files = [written(f"{number}.in", "app", f"part>{number}") for number in range(100)]
     requirements = read_requirements(Packages(files=(written("all.in", *(f"-r {file}" for file in files)),)))
     assert len([need for need, _ in requirements.needs if need.name == "app"]) == 8
     assert len([need for need, _ in requirements.needs if need.name == "part"]) == 100
 
 
-def test_what_differs_in_extras_or_marker_is_another_requirement() -> None:
+def test_another_extra_or_marker_makes_another_requirement() -> None:
     lines = ("app", "app[x]", "app; python_version<'3.9'", "app>=1", "app")
     assert len(read_requirements(Packages(files=(written("one.in", *lines),))).needs) == 4
 
 
-def test_hashes_on_several_lines_bind_together() -> None:
+def test_hashes_on_several_lines_are_combined() -> None:
     lines = (
         "app==1.0 --hash=sha256:0A --hash=sha256:0b",
         "App==1.0 --hash=sha256:0b",

@@ -20,7 +20,5 @@ from envsolve.model.host import Platform
         ("numpy", "2.0.0", set()),
     ],
 )
-def test_the_cuda_that_wheels_of_a_framework_are_for(
-    package: str, version: str, majors: set[int], matrix: Matrix
-) -> None:
+def test_wheels_of_a_framework_know_their_cuda(package: str, version: str, majors: set[int], matrix: Matrix) -> None:
     assert cuda_majors_of(matrix, package, version, Platform.LINUX_64) == majors

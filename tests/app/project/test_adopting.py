@@ -29,7 +29,7 @@ def matrix() -> Matrix:
 
 
 @pytest.mark.parametrize("case", DATA["file"], ids=lambda case: case["name"])
-def test_what_a_file_says_is_taken_over_or_told(case: dict[str, Any], matrix: Matrix, tmp_path: Path) -> None:
+def test_settings_of_a_file_are_adopted_or_reported(case: dict[str, Any], matrix: Matrix, tmp_path: Path) -> None:
     for name in case.get("also", ()):
         (tmp_path / name).write_text("", encoding="utf-8")
     (tmp_path / case["name"]).write_text(case["text"], encoding="utf-8")
@@ -39,11 +39,11 @@ def test_what_a_file_says_is_taken_over_or_told(case: dict[str, Any], matrix: Ma
 
 
 @pytest.mark.parametrize("case", DATA["pyproject"], ids=lambda case: case["notes"][0][:20])
-def test_what_stands_beside_the_dependencies_is_told(case: dict[str, Any]) -> None:
+def test_tables_beside_the_dependencies_are_reported(case: dict[str, Any]) -> None:
     assert list(left_of_pyproject(tomli.loads(case["text"]))) == case["notes"]
 
 
-def test_what_is_no_toml_is_one_clear_error(matrix: Matrix, tmp_path: Path) -> None:
+def test_invalid_toml_is_one_clear_error(matrix: Matrix, tmp_path: Path) -> None:
     (tmp_path / "pixi.toml").write_text("[workspace\n", encoding="utf-8")
     with pytest.raises(UsageError, match="it is not TOML"):
         adopted(tmp_path, Platform.LINUX_64, matrix)
@@ -73,7 +73,7 @@ def test_what_is_no_toml_is_one_clear_error(matrix: Matrix, tmp_path: Path) -> N
         ("~=1.2.3", "~=1.2.3"),
     ],
 )
-def test_versions_of_poetry_are_spelled_out(typed: str, meant: str) -> None:
+def test_version_ranges_of_poetry_are_expanded(typed: str, meant: str) -> None:
     """The examples of python-poetry.org/docs/dependency-specification, and PEP 440's own operators."""
     found = poetry_specifier(typed)
     assert found is not None
@@ -81,14 +81,14 @@ def test_versions_of_poetry_are_spelled_out(typed: str, meant: str) -> None:
 
 
 @pytest.mark.parametrize("typed", ["^1 || ^2", "^", "latest", "^x"])
-def test_versions_that_have_no_counterpart_are_no_versions(typed: str) -> None:
+def test_versions_without_an_equivalent_are_dropped(typed: str) -> None:
     assert poetry_specifier(typed) is None
 
 
 @pytest.mark.parametrize(
     "text", [">=3.11,<3.13", "==12.*", ">1,!=1.5,<=2", ">=1,!=1.1,!=1.2", "===odd", "~=1.4,!=1.4.2", ""]
 )
-def test_clauses_stand_in_the_order_in_which_people_write_them(text: str) -> None:
+def test_clauses_are_in_the_conventional_order(text: str) -> None:
     assert in_usual_order(SpecifierSet(text)) == text
 
 
@@ -103,7 +103,7 @@ def test_clauses_stand_in_the_order_in_which_people_write_them(text: str) -> Non
         ("environment.yml", "dependencies:\n  - flask\n", False),
     ],
 )
-def test_a_framework_is_found_in_files_too(name: str, text: str, is_named: bool, tmp_path: Path) -> None:
+def test_a_framework_in_requirement_files_is_found(name: str, text: str, is_named: bool, tmp_path: Path) -> None:
     (tmp_path / name).write_text(text, encoding="utf-8")
     settings = Settings(requirement_files=(str(tmp_path / name),))
     assert names_framework(settings, Platform.LINUX_64) is is_named

@@ -39,7 +39,7 @@ def host_file(directory: Path, name: str = "host.json", **changes: object) -> st
     return str(path)
 
 
-def test_gpus_named_twice_are_counted(matrix: Matrix) -> None:
+def test_a_gpu_named_twice_counts_twice(matrix: Matrix) -> None:
     (host,) = target(matrix, gpus=("RTX 3090", "RTX 3090", "8.9")).hosts
     assert [(str(gpu.compute_capability), gpu.count) for gpu in host.gpus] == [("8.6", 2), ("8.9", 1)]
 
@@ -57,23 +57,23 @@ def test_gpus_named_twice_are_counted(matrix: Matrix) -> None:
         ({"CONDA_OVERRIDE_CUDA": "12.7"}, "560.28.03", "CONDA_OVERRIDE_CUDA"),
     ],
 )
-def test_a_variable_stands_for_a_driver(matrix: Matrix, environ: dict[str, str], driver: str, origin: str) -> None:
+def test_a_variable_can_give_the_driver(matrix: Matrix, environ: dict[str, str], driver: str, origin: str) -> None:
     found = machine(matrix, environ, gpus=("8.6",))
     assert (str(found.driver), found.driver_origin) == (driver, origin)
 
 
-def test_on_windows_it_stands_for_a_windows_driver(matrix: Matrix) -> None:
+def test_on_windows_the_variable_gives_a_windows_driver(matrix: Matrix) -> None:
     found = machine(matrix, {"CONDA_OVERRIDE_CUDA": "12.4"}, gpus=("8.6",), platforms=(Platform.WIN_64,))
     assert str(found.driver) == "551.61"
     assert found.windows_driver
 
 
-def test_a_host_that_knows_only_its_cuda_has_the_driver_of_that(matrix: Matrix, tmp_path: Path) -> None:
+def test_a_host_that_only_knows_its_cuda_has_the_driver_of_that_cuda(matrix: Matrix, tmp_path: Path) -> None:
     found = machine(matrix, hosts=(host_file(tmp_path, driver_cuda="12.2"),))
     assert str(found.driver) == "535.54.03"
 
 
-def test_a_driver_says_which_cuda_it_supports(matrix: Matrix) -> None:
+def test_a_driver_implies_its_cuda(matrix: Matrix) -> None:
     (host,) = target(matrix, gpus=("8.6",), driver=DriverVersion.parse("581.80"), platforms=(Platform.WIN_64,)).hosts
     assert str(host.driver_cuda) == "13.0"
 
@@ -89,20 +89,20 @@ def test_an_ambiguous_name_in_a_host_file_is_not_guessed(matrix: Matrix, tmp_pat
     assert refused.value.code == "gpu-not-identified"
 
 
-def test_wsl_reads_its_driver_as_windows_does(matrix: Matrix, tmp_path: Path) -> None:
+def test_wsl_compares_its_driver_like_windows(matrix: Matrix, tmp_path: Path) -> None:
     path = host_file(tmp_path, driver="526.47", wsl=True)
     assert machine(matrix, hosts=(path,)).windows_driver
 
 
 @pytest.mark.parametrize(("wsl", "code"), [(True, 1), (False, 0)])
-def test_a_driver_between_the_floors_serves_linux_and_not_wsl(
+def test_a_driver_between_the_floors_works_on_linux_and_not_on_wsl(
     wsl: bool, code: int, envsolve: Envsolve, tmp_path: Path
 ) -> None:
     path = host_file(tmp_path, driver="526.47", wsl=wsl)
     assert envsolve("-f", "pytorch", "--cuda", "12.*", "--host", path).code == code
 
 
-def test_wsl_passes_no_maxwell_through(envsolve: Envsolve, tmp_path: Path) -> None:
+def test_wsl_does_not_support_maxwell(envsolve: Envsolve, tmp_path: Path) -> None:
     path = host_file(tmp_path, driver="566.36", wsl=True, gpus=[{"name": "GTX 970", "compute_capability": "5.2"}])
     result = envsolve("-f", "pytorch", "--host", path)
     assert result.code == 1
@@ -113,14 +113,14 @@ def test_wsl_passes_no_maxwell_through(envsolve: Envsolve, tmp_path: Path) -> No
     ("gpu", "driver", "code"),
     [("6.1", "581.80", 0), ("6.1", "582.16", 0), ("6.1", "591.44", 1), ("3.7", "472.50", 0), ("3.7", "496.13", 1)],
 )
-def test_a_windows_branch_goes_on_under_later_numbers(gpu: str, driver: str, code: int, envsolve: Envsolve) -> None:
+def test_a_windows_branch_continues_under_later_numbers(gpu: str, driver: str, code: int, envsolve: Envsolve) -> None:
     result = envsolve("-f", "pytorch", "--gpu", gpu, "--driver", driver, "--platform", "win-64")
     assert result.code == code or "driver-too-new" not in result.err
     if code == 1:
         assert "driver-too-new-for-gpu" in result.err
 
 
-def test_the_oldest_c_library_of_all_hosts_counts_without_gpus_too(matrix: Matrix, tmp_path: Path) -> None:
+def test_without_gpus_the_oldest_c_library_of_all_hosts_still_counts(matrix: Matrix, tmp_path: Path) -> None:
     plain: dict[str, object] = {"gpus": [], "driver": None, "status": "no-hardware"}
     one, other = host_file(tmp_path, "a.json", **plain), host_file(tmp_path, "b.json", **plain, glibc="2.12")
     found = target(matrix, hosts=(one, other))
@@ -129,7 +129,7 @@ def test_the_oldest_c_library_of_all_hosts_counts_without_gpus_too(matrix: Matri
 
 
 @pytest.mark.parametrize("capability", ["8.7", "11.0", "10.1"])
-def test_a_jetson_gpu_is_on_no_other_platform(matrix: Matrix, capability: str) -> None:
+def test_a_jetson_gpu_exists_on_no_other_platform(matrix: Matrix, capability: str) -> None:
     with pytest.raises(EnvsolveError) as refused:
         target(matrix, gpus=(capability,), platforms=(Platform.LINUX_64,))
     assert refused.value.code == "gpu-not-on-platform"
@@ -139,7 +139,7 @@ def test_a_jetson_gpu_is_on_no_other_platform(matrix: Matrix, capability: str) -
     assert ["JetPack" in note.text for note in there.notes] == [True]
 
 
-def test_a_capability_by_variable_is_a_gpu(matrix: Matrix) -> None:
+def test_a_capability_by_variable_implies_a_gpu(matrix: Matrix) -> None:
     found = target(matrix, {"CONDA_OVERRIDE_CUDA_ARCH": "8.6", "CONDA_OVERRIDE_CUDA": "12.8"})
     assert [str(gpu) for gpu in found.problem.gpus] == ["8.6"]
     assert not found.fell_to_cpu
@@ -147,18 +147,18 @@ def test_a_capability_by_variable_is_a_gpu(matrix: Matrix) -> None:
 
 
 @pytest.mark.parametrize("wish", [{"driver": DriverVersion.parse("535.183.01")}, {"cuda": SpecifierSet("==12.*")}])
-def test_a_driver_or_a_cuda_speaks_for_a_gpu_somewhere(matrix: Matrix, wish: dict[str, object]) -> None:
+def test_a_driver_or_a_cuda_option_implies_a_gpu_somewhere(matrix: Matrix, wish: dict[str, object]) -> None:
     assert not target(matrix, {}, **wish).fell_to_cpu
 
 
-def test_an_empty_conda_override_says_that_there_is_no_cuda(matrix: Matrix) -> None:
+def test_an_empty_conda_override_means_no_cuda(matrix: Matrix) -> None:
     found = target(matrix, {"CONDA_OVERRIDE_CUDA": ""}, gpus=("auto",))
     assert found.fell_to_cpu
     assert [note for note in found.notes if "CONDA_OVERRIDE_CUDA is empty" in note.text]
 
 
 @pytest.mark.parametrize("origin", ["UV_CUDA_DRIVER_VERSION", "CONDA_OVERRIDE_CUDA"])
-def test_a_driver_by_variable_speaks_for_a_gpu_in_a_host_file_too(matrix: Matrix, tmp_path: Path, origin: str) -> None:
+def test_a_driver_by_variable_implies_the_gpu_of_a_host_file(matrix: Matrix, tmp_path: Path, origin: str) -> None:
     by_variable = host_file(tmp_path, driver="550.54.15", gpus=[], status="no-hardware", origin={"driver": origin})
     assert not target(matrix, hosts=(by_variable,)).fell_to_cpu
     unsaid = host_file(tmp_path, driver="550.54.15", gpus=[], status="no-hardware", origin={})
@@ -175,9 +175,7 @@ def test_a_driver_by_variable_speaks_for_a_gpu_in_a_host_file_too(matrix: Matrix
         ({"gpus": ("8.6",), "platforms": (Platform.WIN_64,)}, "None", False),
     ],
 )
-def test_a_c_library_that_nobody_states_is_assumed(
-    wishes: dict[str, Any], glibc: str, assumed: bool, matrix: Matrix
-) -> None:
+def test_an_unspecified_c_library_is_assumed(wishes: dict[str, Any], glibc: str, assumed: bool, matrix: Matrix) -> None:
     found = machine(matrix, **({"platforms": (Platform.LINUX_64,)} | wishes))
     assert (str(found.glibc), found.assumed_glibc) == (glibc, assumed)
 
@@ -188,12 +186,12 @@ def test_without_a_gpu_the_target_is_this_machine(matrix: Matrix) -> None:
     assert (found.glibc, found.assumed_glibc) == (this_glibc(), False)
 
 
-def test_a_c_library_that_is_asked_for_stands_for_that_of_the_host_file(matrix: Matrix, tmp_path: Path) -> None:
+def test_a_requested_c_library_overrides_that_of_the_host_file(matrix: Matrix, tmp_path: Path) -> None:
     found = machine(matrix, hosts=(host_file(tmp_path),), glibc=LibcVersion(2, 28))
     assert str(found.glibc) == "2.28"
 
 
-def test_glibc_says_nothing_about_windows(envsolve: Envsolve) -> None:
+def test_glibc_does_not_apply_to_windows(envsolve: Envsolve) -> None:
     done = envsolve("-f", "pytorch", "--gpu", "8.6", "--platform", "win-64", "--glibc", "2.28")
     assert (done.code, done.out) == (2, "")
     assert "--glibc applies only to Linux, and the target is win-64" in done.err

@@ -24,7 +24,9 @@ def _problem(platform: Platform = Platform.LINUX_64, *, cpu: bool = False, **mac
     return Problem((), platform, machines, cpu, None, None)
 
 
-def _told(problem: Problem, *hosts: Host, solution: Solution | None = None, **environ: str) -> dict[str, str]:
+def _virtual_packages(
+    problem: Problem, *hosts: Host, solution: Solution | None = None, **environ: str
+) -> dict[str, str]:
     found = virtual_packages(problem, solution, hosts, _CUDA, environ)
     return {it.name: it.version if it.build == "0" else f"{it.version}={it.build}" for it in found}
 
@@ -36,7 +38,7 @@ def _solution(toolkit: str, minimum_driver: str) -> Solution:
 
 
 def test_a_machine_without_a_gpu_has_no_cuda() -> None:
-    assert _told(_problem(cpu=True)) == {
+    assert _virtual_packages(_problem(cpu=True)) == {
         "__archspec": "1=x86_64",
         "__glibc": "2.28",
         "__linux": "5.10",
@@ -44,24 +46,26 @@ def test_a_machine_without_a_gpu_has_no_cuda() -> None:
     }
 
 
-def test_the_drivers_say_which_cuda_there_is_and_the_oldest_counts() -> None:
+def test_the_oldest_cuda_of_the_drivers_counts() -> None:
     hosts = [Host(Platform.LINUX_64, driver_cuda=CudaVersion.parse(it)) for it in ("12.4", "11.8")]
-    assert _told(_problem(gpus=("8.6",)), *hosts)["__cuda"] == "11.8"
+    assert _virtual_packages(_problem(gpus=("8.6",)), *hosts)["__cuda"] == "11.8"
 
 
-def test_without_a_driver_the_oldest_one_that_the_stack_runs_on_counts() -> None:
+def test_without_a_driver_the_oldest_driver_of_the_stack_counts() -> None:
     host = Host(Platform.LINUX_64)
-    assert _told(_problem(gpus=("8.6",)), host, solution=_solution("12.9", "525.60.13"))["__cuda"] == "12.0"
-    assert _told(_problem(gpus=("8.6",)), host, solution=_solution("12.9", "575.51.03"))["__cuda"] == "12.9"
+    assert _virtual_packages(_problem(gpus=("8.6",)), host, solution=_solution("12.9", "525.60.13"))["__cuda"] == "12.0"
+    assert _virtual_packages(_problem(gpus=("8.6",)), host, solution=_solution("12.9", "575.51.03"))["__cuda"] == "12.9"
 
 
-def test_one_host_without_a_known_driver_leaves_it_to_the_stack() -> None:
+def test_one_host_without_a_known_driver_leaves_the_cuda_to_the_stack() -> None:
     hosts = [Host(Platform.LINUX_64, driver_cuda=CudaVersion.parse("13.0")), Host(Platform.LINUX_64)]
-    assert _told(_problem(gpus=("8.6",)), *hosts, solution=_solution("12.9", "525.60.13"))["__cuda"] == "12.0"
+    assert (
+        _virtual_packages(_problem(gpus=("8.6",)), *hosts, solution=_solution("12.9", "525.60.13"))["__cuda"] == "12.0"
+    )
 
 
-def test_the_oldest_gpu_is_the_compute_capability() -> None:
-    assert _told(_problem(gpus=("6.1", "10.0")), Host(Platform.LINUX_64))["__cuda_arch"] == "6.1"
+def test_the_oldest_gpu_gives_the_compute_capability() -> None:
+    assert _virtual_packages(_problem(gpus=("6.1", "10.0")), Host(Platform.LINUX_64))["__cuda_arch"] == "6.1"
 
 
 @pytest.mark.parametrize(
@@ -72,20 +76,20 @@ def test_the_oldest_gpu_is_the_compute_capability() -> None:
         (Platform.OSX_ARM64, {"__archspec": "1=m1", "__unix": "0", "__osx": "13.0"}),
     ],
 )
-def test_each_platform_has_its_own(platform: Platform, expected: dict[str, str]) -> None:
-    assert _told(_problem(platform, cpu=True)) == expected
+def test_each_platform_has_its_own_virtual_packages(platform: Platform, expected: dict[str, str]) -> None:
+    assert _virtual_packages(_problem(platform, cpu=True)) == expected
 
 
-def test_a_known_c_library_counts_and_the_oldest_of_several() -> None:
-    assert _told(_problem(cpu=True, glibc=LibcVersion(2, 17)))["__glibc"] == "2.17"
+def test_the_oldest_of_several_c_libraries_counts() -> None:
+    assert _virtual_packages(_problem(cpu=True, glibc=LibcVersion(2, 17)))["__glibc"] == "2.17"
 
 
-def test_the_variables_of_conda_are_the_users_word() -> None:
-    packages = _told(_problem(cpu=True), CONDA_OVERRIDE_GLIBC="2.31", CONDA_OVERRIDE_ARCHSPEC="x86_64_v3")
+def test_variables_of_conda_override_detection() -> None:
+    packages = _virtual_packages(_problem(cpu=True), CONDA_OVERRIDE_GLIBC="2.31", CONDA_OVERRIDE_ARCHSPEC="x86_64_v3")
     assert (packages["__glibc"], packages["__archspec"]) == ("2.31", "1=x86_64_v3")
-    assert "__osx" not in _told(_problem(cpu=True), CONDA_OVERRIDE_OSX="14.0")
+    assert "__osx" not in _virtual_packages(_problem(cpu=True), CONDA_OVERRIDE_OSX="14.0")
 
 
-def test_a_variable_that_is_no_version_is_refused() -> None:
+def test_a_variable_with_an_invalid_version_is_refused() -> None:
     with pytest.raises(UsageError, match="CONDA_OVERRIDE_GLIBC"):
-        _told(_problem(cpu=True), CONDA_OVERRIDE_GLIBC="new; rm")
+        _virtual_packages(_problem(cpu=True), CONDA_OVERRIDE_GLIBC="new; rm")

@@ -26,7 +26,7 @@ FINDING = Finding("some-finding", HOSTILE, Severity.ERROR, HOSTILE, "fix it", ("
 
 
 def tables(html: str) -> list[tuple[str, list[list[str]]]]:
-    """The caption and the rows of each table; raises where it is not well-formed."""
+    """The caption and rows of each table; raises if the HTML is not well-formed."""
     root = ET.fromstring(f"<all>{html.replace('<br>', '<br/>')}</all>")  # noqa: S314 - of this module
     return [
         (
@@ -37,7 +37,7 @@ def tables(html: str) -> list[tuple[str, list[list[str]]]]:
     ]
 
 
-def test_a_table_has_a_title_a_head_and_the_rows_as_text() -> None:
+def test_a_text_table_has_a_title_a_header_and_rows() -> None:
     ((title, rows),) = tables(html_table(HOSTILE, ("a", "b"), [(HOSTILE, None), (1, "two\nlines")]))
     assert (title, rows) == (HOSTILE, [["a", "b"], [HOSTILE, ""], ["1", "two\nlines"]])
 

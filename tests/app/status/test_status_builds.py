@@ -16,7 +16,7 @@ _CASES = tomli.loads((Path(__file__).parent / "status_builds.toml").read_text(en
 
 
 @pytest.mark.parametrize("case", [pytest.param(case, id=name) for name, (case,) in _CASES.items()])
-def test_a_file_installs_the_builds_that_what_is_beside_them_says(case: dict[str, Any], tmp_path: Path) -> None:
+def test_a_file_installs_the_builds_selected_by_its_other_entries(case: dict[str, Any], tmp_path: Path) -> None:
     file = tmp_path / case["name"]
     file.write_text(case["text"], encoding="utf-8")
     stack = locked_stack(file, Platform.LINUX_64, Matrix(find_matrix()))

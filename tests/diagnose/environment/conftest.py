@@ -1,4 +1,4 @@
-"""The environments that tests change: one without anything, and one with a sound stack."""
+"""The environments that tests change: an empty one, and one with a correct stack."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def empty(tmp_path: Path) -> Patient:
 
 @pytest.fixture
 def stack(sound_stack: Patient, tmp_path: Path) -> Patient:
-    """A sound stack of its own for a test to spoil."""
+    """A correct stack that a test may damage."""
     return sound_stack.copied(tmp_path / "environment")
 
 
@@ -41,5 +41,5 @@ def _matrix_is_read_once(matrix: Matrix, monkeypatch: pytest.MonkeyPatch) -> Non
 
 @pytest.fixture(autouse=True)
 def _no_kernels_of_the_machine(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whatever Jupyter has on the machine of the tests."""
+    """Kernels of Jupyter on the machine of the tests."""
     monkeypatch.setattr("envsolve.diagnose.environment.checks.kernels.SYSTEM", ())

@@ -1,4 +1,4 @@
-"""Environments on disk for the doctor: those of the static checks' tests, with the metadata that installers write."""
+"""Environments on disk for the doctor: those of the static checks, with the metadata that installers write."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ class Patient(Environment):
         installer: str | None = "pip",
         editable: bool = False,
     ) -> None:
-        """The metadata of a distribution that brought ``files``; one that is not there is made."""
+        """The metadata of a distribution with ``files``; missing ones are made."""
         super().install(name, version)
         folder = self.folder(name, version)
         for file in files:
@@ -88,7 +88,7 @@ class Patient(Environment):
         return self.site / f"{name.replace('-', '_')}-{version}.dist-info"
 
     def uninstall(self, name: str) -> None:
-        """Forget a distribution; its files stay."""
+        """Remove the metadata of a distribution; its files stay."""
         self._distributions = [it for it in self._distributions if it.name != name]
         for folder in self.site.glob(f"{name.replace('-', '_')}-*.dist-info"):
             shutil.rmtree(folder)
@@ -113,14 +113,14 @@ class Patient(Environment):
         depends: Sequence[str] = (),
         channel: str = "conda-forge",
     ) -> None:
-        """A conda package that brought ``files``, below the prefix; one that is not there is made."""
+        """A conda package with ``files``, below the prefix; missing ones are made."""
         meta = self.root / "conda-meta"
         meta.mkdir(exist_ok=True)
         for file in files:
             if not (self.root / file).exists():
                 (self.root / file).parent.mkdir(parents=True, exist_ok=True)
                 (self.root / file).write_text(f"{file} of {name}\n")
-        told = {
+        record = {
             "name": name,
             "version": version,
             "build": build,
@@ -128,7 +128,7 @@ class Patient(Environment):
             "depends": list(depends),
             "files": list(files),
         }
-        (meta / f"{name}-{version}-{build}.json").write_text(json.dumps(told))
+        (meta / f"{name}-{version}-{build}.json").write_text(json.dumps(record))
 
     def report(
         self,
@@ -160,7 +160,7 @@ class Patient(Environment):
 
     @property
     def planned(self) -> str:
-        """The command that plans it anew."""
+        """The command that plans it again."""
         return f"envsolve doctor --prefix {self.root} --fix-plan"
 
     def only(
@@ -170,14 +170,14 @@ class Patient(Environment):
         machine: Host | None = None,
         variables: Mapping[str, str] | None = None,
     ) -> Finding:
-        """The finding that there is; fails where there is another one, or none."""
+        """The only finding; fails if there is another one, or none."""
         findings = self.report(machine, variables).findings
         assert [(it.id, it.severity) for it in findings] == [(identifier, severity)], findings
         return findings[0]
 
 
 def pip(verb: str, rest: str) -> str:
-    """A command of pip for an environment without a pip of its own; the interpreter is that of the tests."""
+    """A pip command for an environment without its own pip; the interpreter is that of the tests."""
     return f"uv pip {verb} --python {sys.executable} {rest}"
 
 

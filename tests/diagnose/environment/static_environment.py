@@ -1,4 +1,4 @@
-"""An environment on disk for the static checks: frameworks as their wheels lay them out, with libraries of gcc."""
+"""An environment on disk for the static checks: frameworks in the layout of their wheels, with libraries of gcc."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ class Environment:
     def library(
         self, name: str, *needed: str, code: bytes = b"", rpath: str = "", runpath: str = "", root: Path | None = None
     ) -> Path:
-        """A library that needs others that are here, or stand-ins of those names."""
+        """A library that needs others here, or stand-ins with those names."""
         path = (root or self.site) / name
         options: tuple[str, ...] = ()
         if rpath:
@@ -71,8 +71,8 @@ class Environment:
         """The libraries of NVIDIA's wheels for CUDA 12, with machine code for :data:`SASS`."""
         for name, place in NVIDIA.items():
             if name not in without:
-                held = (code or {}).get(name, fat_binary(SASS, (90,)))
-                self.library(f"{place}/{name}", code=held, runpath="$ORIGIN")
+                device_code = (code or {}).get(name, fat_binary(SASS, (90,)))
+                self.library(f"{place}/{name}", code=device_code, runpath="$ORIGIN")
 
     def torch(self, code: bytes = b"", *, version: str = "2.8.0+cu128", cuda: str | None = "12.8") -> None:
         """PyTorch: DT_RPATH to NVIDIA's directories, and its kernels in one library."""
@@ -102,7 +102,7 @@ class Environment:
         )
 
     def onnxruntime(self, major: int = 12) -> None:
-        """ONNX Runtime: a provider that needs CUDA and says nowhere where it is."""
+        """ONNX Runtime: a provider that needs CUDA without a search path for it."""
         self.write("onnxruntime/__init__.py")
         self.write("onnxruntime/capi/build_and_package_info.py", f"cuda_version = '{major}.0'\n")
         needed = (f"libcudart.so.{major}", f"libcublas.so.{major}")
@@ -110,7 +110,7 @@ class Environment:
         self.library(provider, *needed, code=fat_binary(SASS))
 
     def inventory(self, *, is_conda: bool = False) -> Inventory:
-        """What the environment's interpreter would tell."""
+        """The inventory that the environment's interpreter would report."""
         executable = Path(sys.executable)
         return Inventory("3.12.4", executable, self.root, (self.site,), tuple(self._distributions), is_conda, True)
 

@@ -1,4 +1,4 @@
-"""Variables of activation that outlived their environment."""
+"""Variables of an activation whose environment was removed."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ def venv(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.parametrize("variable", ["VIRTUAL_ENV", "CONDA_PREFIX"])
-def test_a_directory_that_is_gone_is_a_warning(empty: Patient, tmp_path: Path, variable: str) -> None:
+def test_a_removed_environment_is_a_warning(empty: Patient, tmp_path: Path, variable: str) -> None:
     finding = empty.only("stale-activation", Severity.WARNING, variables={variable: f"{tmp_path}/gone"})
     assert finding.cause.startswith(f"{variable} is {tmp_path}/gone, which is not there")
     assert f"{empty.root} was checked instead" in finding.cause
     assert finding.commands == (f"unset {variable}",)
 
 
-def test_what_conda_sets_beside_it_goes_with_it(empty: Patient) -> None:
+def test_other_variables_of_conda_are_reset_too(empty: Patient) -> None:
     variables = {"CONDA_PREFIX": "/nonexistent", "CONDA_SHLVL": "1", "CONDA_DEFAULT_ENV": "x", "CONDA_EXE": "/x/conda"}
     finding = empty.only("stale-activation", Severity.WARNING, variables=variables)
     assert finding.commands == ("unset CONDA_PREFIX CONDA_DEFAULT_ENV CONDA_SHLVL",)
@@ -54,9 +54,7 @@ def test_a_file_is_no_environment(empty: Patient, tmp_path: Path) -> None:
     assert "which is not a directory" in finding.cause
 
 
-def test_another_environment_whose_python_is_gone_is_reported_beside_the_one_that_is_looked_at(
-    empty: Patient, tmp_path: Path
-) -> None:
+def test_a_removed_active_environment_is_reported_beside_the_examined_one(empty: Patient, tmp_path: Path) -> None:
     (tmp_path / "old/bin").mkdir(parents=True)
     (tmp_path / "old/pyvenv.cfg").write_text("home = /nonexistent/bin\n")
     (tmp_path / "old/bin/python").symlink_to("/nonexistent/bin/python3.9")
@@ -64,30 +62,30 @@ def test_another_environment_whose_python_is_gone_is_reported_beside_the_one_tha
     assert "is a link to /nonexistent/bin/python3.9, which is not there" in finding.cause
 
 
-def test_an_active_environment_that_is_whole_is_no_fault(empty: Patient, venv: Path) -> None:
+def test_a_complete_active_environment_is_not_a_fault(empty: Patient, venv: Path) -> None:
     assert names(empty.report(variables={"VIRTUAL_ENV": str(venv)}).findings) == []
     assert names(empty.report(variables={"VIRTUAL_ENV": ""}).findings) == []
 
 
-def test_an_active_environment_of_compilers_is_no_fault(empty: Patient, tmp_path: Path) -> None:
+def test_an_active_environment_of_compilers_is_not_a_fault(empty: Patient, tmp_path: Path) -> None:
     (tmp_path / "gcc/conda-meta").mkdir(parents=True)
     (tmp_path / "gcc/conda-meta/history").touch()
     assert names(empty.report(variables={"CONDA_PREFIX": f"{tmp_path}/gcc"}).findings) == []
 
 
-def test_what_path_gives_is_looked_at_instead(venv: Path, tmp_path: Path) -> None:
+def test_the_python_on_path_is_examined_instead(venv: Path, tmp_path: Path) -> None:
     (tmp_path / "left").mkdir()
     for stale in (tmp_path / "gone", tmp_path / "left"):
         found = _found(VIRTUAL_ENV=str(stale), PATH=f"{venv}/bin")
         assert (found.inventory.prefix, found.findings, found.origin, found.runs) == (venv, (), "PATH", True)
 
 
-def test_of_two_the_one_that_is_there_is_looked_at(venv: Path) -> None:
+def test_the_existing_one_of_two_environments_is_examined(venv: Path) -> None:
     found = _found(VIRTUAL_ENV="/nonexistent", CONDA_PREFIX=str(venv))
     assert (found.inventory.prefix, found.origin) == (venv, "CONDA_PREFIX")
 
 
-def test_beside_an_environment_of_compilers_path_s_python_is_looked_at(venv: Path, tmp_path: Path) -> None:
+def test_beside_an_environment_of_compilers_the_python_on_path_is_examined(venv: Path, tmp_path: Path) -> None:
     (tmp_path / "conda-meta").mkdir()
     (tmp_path / "conda-meta/history").touch()
     found = _found(CONDA_PREFIX=str(tmp_path), PATH=f"{venv}/bin")

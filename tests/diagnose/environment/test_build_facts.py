@@ -1,4 +1,4 @@
-"""Packages whose builds do not fit the GPU, the framework or what is beside them, by what the matrix knows of them."""
+"""Packages whose builds do not fit the GPU, the framework or the other packages, according to the matrix."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def test_a_package_without_code_for_the_gpu_is_found(stack: Patient) -> None:
     assert found(stack, "xformers", TURING) == []
 
 
-def test_a_package_that_has_code_for_no_such_gpu_is_told_to_be_built(stack: Patient) -> None:
+def test_a_package_without_code_for_this_gpu_should_be_compiled(stack: Patient) -> None:
     stack.install("vllm", "0.10.0")
     (finding,) = found(stack, "vllm", PASCAL)
     assert "from source" in finding.fix
@@ -39,7 +39,7 @@ def test_a_package_for_another_cuda_than_the_framework_s_is_found(stack: Patient
     assert finding.commands == (pip("install", "'vllm>=0.17.0,<0.20.0'"),)
 
 
-def test_a_package_that_loses_a_part_of_itself_only_is_a_warning(stack: Patient) -> None:
+def test_a_package_that_only_loses_a_feature_is_a_warning(stack: Patient) -> None:
     stack.install("xformers", "0.0.33")
     (finding,) = found(stack, "xformers")
     assert finding.severity is Severity.WARNING
@@ -57,7 +57,7 @@ def test_numpy_2_beside_builds_for_numpy_1_is_found(stack: Patient) -> None:
     assert found(stack, "pandas") == []
 
 
-def test_a_package_without_what_its_metadata_do_not_name_is_found(empty: Patient) -> None:
+def test_a_package_that_lacks_an_undeclared_requirement_is_found(empty: Patient) -> None:
     empty.install("tensorflow-probability", "0.25.0")
     empty.install("tensorflow-cpu", "2.18.0", "tensorflow/__init__.py")
     findings = found(empty, "tensorflow-probability")
@@ -67,7 +67,7 @@ def test_a_package_without_what_its_metadata_do_not_name_is_found(empty: Patient
     assert pip("install", "tf-keras") in [command for it in findings for command in it.commands]
 
 
-def test_packages_that_nothing_is_known_of_are_no_fault(stack: Patient) -> None:
+def test_unknown_packages_are_not_a_fault(stack: Patient) -> None:
     stack.install("xformers", "9.9.9")
     stack.install("mamba-ssm", "2.3.0")
     assert stack.report(host(PASCAL, TURING)).findings != ()

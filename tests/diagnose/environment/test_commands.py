@@ -1,4 +1,4 @@
-"""Commands reach the environment that was looked at, quoted for the shell that they are pasted into."""
+"""Commands apply to the examined environment, quoted for the shell that they are pasted into."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def _commands(scene: Scene, *commands: str) -> tuple[str, ...]:
 
 @pytest.fixture
 def spaced(tmp_path: Path) -> Patient:
-    """An environment in a directory with a space in its name, with a pip of its own."""
+    """An environment in a directory with a space in its name, with its own pip."""
     patient = Patient(tmp_path / "my env")
     patient.install("pip", "26.2")
     return patient
@@ -68,12 +68,12 @@ def test_conda_gets_the_prefix_once(spaced: Patient, matrix: Matrix) -> None:
     assert _commands(scene, f"{there} python", "conda info") == (f"{there} python", "conda info")
 
 
-def test_what_needs_a_shell_stays_as_it_is(spaced: Patient, matrix: Matrix) -> None:
+def test_commands_that_need_a_shell_are_unchanged(spaced: Patient, matrix: Matrix) -> None:
     command = 'ldconfig -p | grep libcuda; echo "$LD_LIBRARY_PATH"'
     assert _commands(_scene(spaced, matrix=matrix), command) == (command,)
 
 
-def test_what_is_uninstalled_twice_stays_twice(spaced: Patient, matrix: Matrix) -> None:
+def test_packages_uninstalled_twice_stay_uninstalled_twice(spaced: Patient, matrix: Matrix) -> None:
     assert len(_commands(_scene(spaced, matrix=matrix), "pip uninstall -y x", "pip uninstall -y x")) == 2
 
 
@@ -98,8 +98,8 @@ def test_on_windows_commands_are_those_of_the_shell(
 
 def test_a_variable_for_one_command_is_set_before_it_on_windows(spaced: Patient, matrix: Matrix) -> None:
     scene = _scene(spaced, Platform.WIN_64, matrix=matrix, **BAT)
-    asked = "CONDA_OVERRIDE_CUDA=12.8 conda install -p '/a b' pytorch"
-    assert _commands(scene, asked) == ('set "CONDA_OVERRIDE_CUDA=12.8"', 'conda install -p "/a b" pytorch')
+    wanted = "CONDA_OVERRIDE_CUDA=12.8 conda install -p '/a b' pytorch"
+    assert _commands(scene, wanted) == ('set "CONDA_OVERRIDE_CUDA=12.8"', 'conda install -p "/a b" pytorch')
 
 
 @pytest.mark.parametrize("name", ["my env", "it's", "a$b", "`x`", 'say "x"', "plain", "ä ö"])
@@ -115,8 +115,8 @@ def test_the_shell_of_windows_is_recognised_by_its_prompt() -> None:
     assert shell_of(POWERSHELL, windows=True) is Shell.POWERSHELL
 
 
-def test_validation_s_findings_name_the_environment_too(stack: Patient) -> None:
-    """Those of a missing library and of a build for the CPU are made where nobody knows the environment's directory."""
+def test_findings_of_validate_name_the_environment_too(stack: Patient) -> None:
+    """Those of a missing library and of a CPU build are made where the environment's directory is unknown."""
     (stack.site / "nvidia/cublas/lib/libcublas.so.12").unlink()
     found = {it.id: it for it in stack.report().findings}
     assert found["library-missing"].commands == (pip("install", "nvidia-cublas-cu12"),)

@@ -107,5 +107,5 @@ def test_a_conda_build_for_cuda_is_sound(empty: Patient) -> None:
     empty.conda("cuda-version", "12.9", "h1")
     report = empty.report(host(AMPERE))
     assert names(report.findings) == []
-    told = json.loads(json.dumps(report.inventory))["conda"]
-    assert told[0] == {"name": "cuda-version", "version": "12.9", "build": "h1", "channel": "conda-forge"}
+    packages = json.loads(json.dumps(report.inventory))["conda"]
+    assert packages[0] == {"name": "cuda-version", "version": "12.9", "build": "h1", "channel": "conda-forge"}

@@ -1,4 +1,4 @@
-"""The driver against the CUDA of the frameworks."""
+"""The driver compared with the CUDA of the frameworks."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def test_a_driver_that_runs_the_build_is_no_fault(stack: Patient, machine: Host)
 
 
 def test_under_wsl_the_numbers_are_those_of_windows(stack: Patient) -> None:
-    """525.60.13 would do on Linux; Windows needs 527.41 or newer."""
+    """525.60.13 is enough on Linux; Windows needs 527.41 or newer."""
     machine = host(AMPERE, driver="526.98", cuda=None)
     assert names(stack.report(machine).findings) == []
     finding = stack.only("driver-too-old", Severity.ERROR, machine._replace(wsl=True))

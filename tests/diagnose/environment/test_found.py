@@ -1,4 +1,4 @@
-"""Which environment is meant, and what its files tell where its Python does not run."""
+"""Which environment is examined, and what its files show if its Python does not run."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def test_an_environment_that_runs_is_queried(tmp_path: Path) -> None:
     assert found.inventory.prefix == venv
 
 
-def test_the_files_of_a_virtual_environment_tell_what_it_would(tmp_path: Path) -> None:
+def test_the_files_of_a_virtual_environment_give_the_same_inventory(tmp_path: Path) -> None:
     patient = Patient(_venv(tmp_path / "venv") / "unused")
     version = f"python{sys.version_info.major}.{sys.version_info.minor}"
     patient.site = tmp_path / "venv/lib" / version / "site-packages"
@@ -53,22 +53,22 @@ def test_the_files_of_a_virtual_environment_tell_what_it_would(tmp_path: Path) -
     patient.install("NVIDIA.cudnn_cu12", "9.10.2.21")
     (tmp_path / "more").mkdir()
     patient.write("more.pth", f"{tmp_path}/more\n{tmp_path}/gone\nimport os\n")
-    told = inventory_from_files(tmp_path / "venv")
-    asked = _found(tmp_path / "venv").inventory
-    assert told.python == asked.python
-    assert told.executable == asked.executable
-    assert told.distributions == asked.distributions
-    assert [it.name for it in told.distributions] == ["nvidia-cudnn-cu12", "numpy"]
-    assert told.search_path == tuple(it for it in asked.search_path if it in (patient.site, tmp_path / "more"))
-    assert (told.is_conda, told.owns_prefix) == (asked.is_conda, asked.owns_prefix) == (False, True)
+    from_files = inventory_from_files(tmp_path / "venv")
+    queried = _found(tmp_path / "venv").inventory
+    assert from_files.python == queried.python
+    assert from_files.executable == queried.executable
+    assert from_files.distributions == queried.distributions
+    assert [it.name for it in from_files.distributions] == ["nvidia-cudnn-cu12", "numpy"]
+    assert from_files.search_path == tuple(it for it in queried.search_path if it in (patient.site, tmp_path / "more"))
+    assert (from_files.is_conda, from_files.owns_prefix) == (queried.is_conda, queried.owns_prefix) == (False, True)
 
 
-def test_the_files_of_the_interpreter_that_runs_the_tests_tell_what_it_would() -> None:
+def test_the_files_of_the_interpreter_of_the_tests_give_the_same_inventory() -> None:
     with Children() as children:
-        asked = take_inventory(Path(sys.executable), ENVIRON, children)
-    told = inventory_from_files(asked.prefix)
-    assert set(asked.distributions) == set(told.distributions)
-    assert told.python == asked.python
+        queried = take_inventory(Path(sys.executable), ENVIRON, children)
+    from_files = inventory_from_files(queried.prefix)
+    assert set(queried.distributions) == set(from_files.distributions)
+    assert from_files.python == queried.python
 
 
 @pytest.mark.parametrize(
@@ -87,9 +87,9 @@ def test_the_version_of_python_is_in_one_of_several_files(empty: Patient, files:
     assert inventory_from_files(empty.root).python == python
 
 
-def test_what_was_never_an_environment_holds_nothing(tmp_path: Path) -> None:
-    told = inventory_from_files(tmp_path)
-    assert (told.python, told.distributions, told.search_path, told.owns_prefix) == ("", (), (), False)
+def test_a_directory_that_never_was_an_environment_has_no_packages(tmp_path: Path) -> None:
+    found = inventory_from_files(tmp_path)
+    assert (found.python, found.distributions, found.search_path, found.owns_prefix) == ("", (), (), False)
 
 
 def test_a_venv_with_the_packages_of_its_base_has_those_too(empty: Patient, tmp_path: Path) -> None:
@@ -113,7 +113,7 @@ def test_a_python_that_was_removed_is_reported_and_the_packages_are_listed(stack
 
 
 @pytest.mark.parametrize(
-    ("program", "said"),
+    ("program", "message"),
     [
         ("#!/bin/sh\necho \"ModuleNotFoundError: No module named 'encodings'\" >&2\nexit 1\n", "standard library"),
         (
@@ -124,15 +124,15 @@ def test_a_python_that_was_removed_is_reported_and_the_packages_are_listed(stack
         ("#!/bin/sh\necho 'Fatal: something else' >&2\nexit 1\n", "Fatal: something else"),
     ],
 )
-def test_why_a_python_does_not_run_is_reported(stack: Patient, program: str, said: str) -> None:
+def test_why_a_python_does_not_run_is_reported(stack: Patient, program: str, message: str) -> None:
     _program(stack, program)
     (finding,) = _found(stack.root).findings
     assert finding.id == "interpreter-broken"
-    assert said in finding.cause
+    assert message in finding.cause
 
 
 @pytest.mark.parametrize("named", ["prefix", "python", "active"])
-def test_a_program_that_may_not_be_run_is_not_called_gone(stack: Patient, named: str) -> None:
+def test_a_program_without_permission_is_not_reported_as_removed(stack: Patient, named: str) -> None:
     program = _program(stack, "#!/bin/sh\n")
     program.chmod(0o644)
     if named == "active":
@@ -147,7 +147,7 @@ def test_a_program_that_may_not_be_run_is_not_called_gone(stack: Patient, named:
     assert not found.runs
 
 
-def test_a_program_that_may_not_be_run_is_no_missing_one_outside_of_environments_either(tmp_path: Path) -> None:
+def test_a_program_without_permission_is_not_reported_as_missing_outside_of_environments_either(tmp_path: Path) -> None:
     program = tmp_path / "python"
     program.write_text("#!/bin/sh\n")
     program.chmod(0o640)
@@ -158,7 +158,7 @@ def test_a_program_that_may_not_be_run_is_no_missing_one_outside_of_environments
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may look into every directory")
 @pytest.mark.parametrize("named", ["prefix", "python", "active"])
-def test_a_program_in_a_closed_directory_is_not_called_gone(stack: Patient, named: str) -> None:
+def test_a_program_in_a_closed_directory_is_not_reported_as_removed(stack: Patient, named: str) -> None:
     (stack.root / "pyvenv.cfg").write_text("home = /usr/bin\nversion = 3.12.4\n")
     program = _program(stack, "#!/bin/sh\n")
     program.parent.chmod(0)
@@ -179,7 +179,7 @@ def test_a_directory_in_the_place_of_the_program_is_reported(stack: Patient) -> 
     assert f"{stack.root}/bin/python is a directory and no program" in finding.cause
 
 
-def test_by_what_an_environment_was_found_is_reported(tmp_path: Path) -> None:
+def test_how_an_environment_was_found_is_reported(tmp_path: Path) -> None:
     venv = _venv(tmp_path / "venv")
     assert _found(venv).origin == "--prefix"
     assert _found(python=venv / "bin/python").origin == "--python"
@@ -188,7 +188,7 @@ def test_by_what_an_environment_was_found_is_reported(tmp_path: Path) -> None:
     assert _found(PATH=str(tmp_path)).origin == "the Python that runs envsolve"
 
 
-def test_an_error_leads_on_to_an_environment_that_is_near(tmp_path: Path) -> None:
+def test_an_error_suggests_a_nearby_environment(tmp_path: Path) -> None:
     _venv(tmp_path / "my env")
     with pytest.raises(UsageError) as raised:
         _found(tmp_path)
@@ -198,27 +198,27 @@ def test_an_error_leads_on_to_an_environment_that_is_near(tmp_path: Path) -> Non
     assert [it.command for it in raised.value.hints] == ["envsolve doctor"]
 
 
-def test_a_python_that_hangs_is_given_up(stack: Patient) -> None:
+def test_a_hanging_python_is_given_up(stack: Patient) -> None:
     _program(stack, '#!/bin/sh\ncase "$1" in -c) exit 1;; *) exec sleep 60;; esac\n')
     with Children() as children:
         (finding,) = find_environment(str(stack.root), None, ENVIRON, children, timeout=0.3).findings
     assert "did not answer within 0.3 seconds" in finding.cause
 
 
-def test_python_home_is_named_where_it_is_the_reason(tmp_path: Path) -> None:
+def test_python_home_is_named_if_it_is_the_cause(tmp_path: Path) -> None:
     venv = _venv(tmp_path / "venv")
     (finding,) = _found(venv, PYTHONHOME="/nonexistent").findings
     assert "PYTHONHOME=/nonexistent sends it to the standard library of another Python" in finding.cause
     assert finding.commands == ("unset PYTHONHOME",)
 
 
-def test_a_python_that_is_too_old_is_no_fault(stack: Patient) -> None:
+def test_an_old_python_is_not_a_fault(stack: Patient) -> None:
     _program(stack, '#!/bin/sh\ncase "$1" in -c) echo \'[3, 6]\' > "$3";; *) exit 1;; esac\n')
     (finding,) = _found(stack.root).findings
     assert (finding.id, finding.severity) == ("interpreter-too-old", Severity.INFO)
 
 
-def test_an_active_environment_whose_python_is_gone_is_meant_all_the_same(stack: Patient) -> None:
+def test_an_active_environment_without_its_python_is_still_the_one_examined(stack: Patient) -> None:
     (stack.root / "pyvenv.cfg").write_text("home = /usr/bin\nversion = 3.12.4\n")
     found = _found(VIRTUAL_ENV=str(stack.root))
     assert found.inventory.prefix == stack.root
@@ -230,7 +230,7 @@ def test_a_program_by_its_path_leads_to_its_environment(stack: Patient) -> None:
     assert _found(python=program).inventory.prefix == stack.root
 
 
-def test_what_is_no_environment_is_refused(tmp_path: Path) -> None:
+def test_a_directory_that_is_no_environment_is_refused(tmp_path: Path) -> None:
     with pytest.raises(UsageError):
         _found(tmp_path)
     with pytest.raises(UsageError):
@@ -266,7 +266,7 @@ def test_a_link_to_the_python_of_another_environment_is_found(tmp_path: Path) ->
     assert not found.runs
 
 
-def test_a_directory_with_nothing_but_a_link_to_a_python_is_looked_at_there(tmp_path: Path) -> None:
+def test_a_directory_with_only_a_link_to_a_python_is_examined_there(tmp_path: Path) -> None:
     other = _venv(tmp_path / "other")
     (tmp_path / "mine/bin").mkdir(parents=True)
     (tmp_path / "mine/bin/python").symlink_to(other / "bin/python")

@@ -1,4 +1,4 @@
-"""Code for the GPU where the framework's own libraries do not tell it."""
+"""Code for the GPU if the framework's own libraries do not show it."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ PASCAL = ComputeCapability(6, 1)
 
 
 def _conda_torch(patient: Patient) -> None:
-    """As conda-forge lays it out: modules here, the kernels in the prefix."""
+    """In the layout of conda-forge: modules here, the kernels in the prefix."""
     patient.write("torch/__init__.py")
     patient.write("torch/version.py", "__version__ = '2.7.0'\ncuda = '12.6'\nhip = None\n")
     patient.install("torch", "2.7.0", "torch/__init__.py", installer="conda")
@@ -27,7 +27,7 @@ def test_the_kernels_in_a_conda_prefix_are_read(empty: Patient) -> None:
     assert finding.evidence == ("GPU: NVIDIA GPU (6.1)", "PyTorch 2.7.0: 7.5, 8.0")
 
 
-def test_where_no_file_says_it_the_matrix_does(empty: Patient) -> None:
+def test_without_file_evidence_the_matrix_decides(empty: Patient) -> None:
     empty.write("torch/__init__.py")
     empty.write("torch/version.py", "__version__ = '2.15.0+cu132'\ncuda = '13.2'\nhip = None\n")
     empty.install("torch", "2.15.0", "torch/__init__.py")
@@ -39,15 +39,15 @@ def test_where_no_file_says_it_the_matrix_does(empty: Patient) -> None:
     assert names(empty.report(host(AMPERE)).findings) == []
 
 
-def test_of_a_build_that_no_one_knows_nothing_is_reported(empty: Patient) -> None:
+def test_an_unknown_build_is_not_reported(empty: Patient) -> None:
     empty.write("torch/__init__.py")
     empty.write("torch/version.py", "__version__ = '2.15.0a0+git1234'\ncuda = '13.2'\nhip = None\n")
     empty.install("torch", "2.15.0a0+git1234", "torch/__init__.py")
     assert names(empty.report(host(PASCAL)).findings) == []
 
 
-def test_validation_s_evidence_is_reported_in_two_lines(stack: Patient) -> None:
-    """Of a framework with many files every one is named there, each with all that it holds."""
+def test_evidence_of_validate_is_reported_in_two_lines(stack: Patient) -> None:
+    """For a framework with many files every one is named there, each with its code."""
     stack.library("torch/lib/libtorch_cuda_linalg.so", code=fat_binary((75, 80, 90)), root=stack.site)
     findings = [it for it in stack.report(host(PASCAL)).findings if it.id == "no-code-for-gpu"]
     assert [it.evidence for it in findings] == [("GPU: NVIDIA GPU (6.1)", "PyTorch 2.8.0+cu128: 7.5, 8.0, 9.0")]

@@ -1,4 +1,4 @@
-"""Environments that hold what no installer writes: everything is looked at, nothing raises, and not for long."""
+"""Environments that no installer would write: everything is read, nothing raises, and it does not take long."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def _files_in_the_place_of_directories(patient: Patient) -> None:
 
 
 def _pipes(patient: Patient) -> None:
-    """Opening one for reading waits until somebody writes."""
+    """Opening one for reading waits until a program writes."""
     for name in ("METADATA", "RECORD", "INSTALLER", "direct_url.json"):
         os.mkfifo(_folder(patient) / name)
     patient.write("torch/__init__.py")
@@ -98,9 +98,9 @@ def _pipes(patient: Patient) -> None:
 
 def _json_that_lies(patient: Patient) -> None:
     (patient.root / "conda-meta").mkdir()
-    told: list[object] = [3, [], {"name": 3}, {"name": "pytorch", "build": None, "files": [3, None], "depends": 3}]
-    told += [{"name": "cuda-version", "version": [], "channel": {}, "files": {"a": 1}}]
-    for number, value in enumerate(told):
+    documents: list[object] = [3, [], {"name": 3}, {"name": "pytorch", "build": None, "files": [3, None], "depends": 3}]
+    documents += [{"name": "cuda-version", "version": [], "channel": {}, "files": {"a": 1}}]
+    for number, value in enumerate(documents):
         (patient.root / f"conda-meta/{number}.json").write_text(json.dumps(value))
     (patient.root / "conda-meta/deep.json").write_text("[" * 100_000)
     (_folder(patient) / "direct_url.json").write_text('{"dir_info": [true]}')
@@ -149,7 +149,7 @@ def test_no_check_has_to_give_up(empty: Patient, spoil: Callable[[Patient], None
     assert [it for it in empty.report().findings if it.id == "check-not-made"] == []
 
 
-def test_a_check_that_fails_takes_no_other_down(stack: Patient, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_failing_check_does_not_affect_the_others(stack: Patient, monkeypatch: pytest.MonkeyPatch) -> None:
     def failing(scene: Scene) -> list[Finding]:
         raise PermissionError(13, "Permission denied", "somewhere")
 
@@ -161,7 +161,7 @@ def test_a_check_that_fails_takes_no_other_down(stack: Patient, monkeypatch: pyt
     assert "Permission denied: 'somewhere'" in findings[1].cause
 
 
-def test_where_the_static_checks_fail_the_others_go_on(stack: Patient, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_if_static_checks_fail_the_others_continue(stack: Patient, monkeypatch: pytest.MonkeyPatch) -> None:
     def failing(*_: object, **__: object) -> None:
         raise RuntimeError("Symlink loop from 'x'")
 
@@ -181,7 +181,7 @@ def test_a_record_gives_only_files_of_its_own_directory(tmp_path: Path) -> None:
     assert read_record(tmp_path / "gone") is None
 
 
-def test_of_many_entries_some_are_looked_at(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_only_some_of_many_entries_are_examined(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("envsolve.boundary.reading._MOST", 3)
     for number in range(9):
         (tmp_path / f"p{number}-1.0.dist-info").mkdir()

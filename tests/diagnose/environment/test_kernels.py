@@ -11,10 +11,10 @@ from envsolve.model.finding import Severity
 from tests.diagnose.environment.on_disk import Patient, names
 
 
-def _kernel(directory: Path, name: str, told: object) -> None:
+def _kernel(directory: Path, name: str, spec: object) -> None:
     file = directory / "kernels" / name / "kernel.json"
     file.parent.mkdir(parents=True)
-    file.write_text(told if isinstance(told, str) else json.dumps(told))
+    file.write_text(spec if isinstance(spec, str) else json.dumps(spec))
 
 
 def _starting(program: str) -> dict[str, object]:
@@ -57,6 +57,6 @@ def test_sound_kernels_are_no_fault(empty: Patient, tmp_path: Path) -> None:
     _kernel(empty.root / "share/jupyter", "through-env", _starting(str(tmp_path / "bin/env")))
     _kernel(tmp_path / ".local/share/jupyter", "other", _starting(str(other)))
     _kernel(tmp_path / ".local/share/jupyter", "julia", {"argv": ["/nonexistent/julia"], "language": "julia"})
-    for number, told in enumerate(("", "[]", "{", '{"argv": []}', '{"argv": [3]}', '{"argv": "python"}', "[" * 9999)):
-        _kernel(tmp_path / ".local/share/jupyter", f"odd{number}", told)
+    for number, spec in enumerate(("", "[]", "{", '{"argv": []}', '{"argv": [3]}', '{"argv": "python"}', "[" * 9999)):
+        _kernel(tmp_path / ".local/share/jupyter", f"odd{number}", spec)
     assert names(empty.report(variables={"HOME": str(tmp_path)}).findings) == []

@@ -1,4 +1,4 @@
-"""What validation finds in the files is told by the doctor too, under the same ids, and weighed by the machine."""
+"""The doctor also reports what validation finds in the files, with the same ids, and the severity for this machine."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def test_without_a_gpu_a_cpu_build_is_right(empty: Patient) -> None:
 
 
 @pytest.mark.parametrize(("size", "winner"), [(30, "nvidia-nccl-cu13 2.27.3"), (20, "nvidia-nccl-cu12 2.27.3")])
-def test_of_two_packages_with_one_file_it_is_reported_whose_is_there(empty: Patient, size: int, winner: str) -> None:
+def test_the_owner_of_a_shared_file_is_reported(empty: Patient, size: int, winner: str) -> None:
     contents = {"nvidia-nccl-cu12": b"1" * 20, "nvidia-nccl-cu13": b"2" * 30}
     file = empty.write(NCCL)
     for name, content in contents.items():
@@ -72,8 +72,8 @@ def test_of_two_packages_with_one_file_it_is_reported_whose_is_there(empty: Pati
     )
 
 
-def test_where_the_interpreter_is_gone_the_loader_is_simulated_all_the_same(stack: Patient, tmp_path: Path) -> None:
-    """For the processor of this process, which stands in for it."""
+def test_without_the_interpreter_the_loader_is_still_simulated(stack: Patient, tmp_path: Path) -> None:
+    """For the processor of this process, which replaces it."""
     _remove_cublas(stack)
     findings = stack.report(executable=tmp_path / "gone").findings
     assert names(findings) == [("library-missing", "error")]
@@ -81,7 +81,7 @@ def test_where_the_interpreter_is_gone_the_loader_is_simulated_all_the_same(stac
 
 @pytest.mark.parametrize("size", [-100, 100])
 def test_a_truncated_library_is_one_finding(stack: Patient, size: int) -> None:
-    """Whether the loader comes to it and stops, or it ends behind what the loader reads."""
+    """Whether the loader reaches it and stops, or it ends after the part that the loader reads."""
     name = "nvidia/cudnn/lib/libcudnn_ops.so.9"
     content = (stack.site / name).read_bytes()
     (stack.site / name).unlink()

@@ -13,7 +13,7 @@ from tests.binary.device_library import device_library
 from tests.diagnose.environment.on_disk import Patient, names
 
 
-def test_cuda_on_ld_library_path_that_nothing_loads_is_harmless(stack: Patient, tmp_path: Path) -> None:
+def test_unused_cuda_on_ld_library_path_is_harmless(stack: Patient, tmp_path: Path) -> None:
     """PyTorch's own path, DT_RPATH, comes before the variable."""
     stack.library("libcudart.so.12", root=tmp_path / "toolkit")
     finding = stack.only(
@@ -25,7 +25,7 @@ def test_cuda_on_ld_library_path_that_nothing_loads_is_harmless(stack: Patient, 
 
 @pytest.fixture
 def off_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A directory with the driver's library, on a machine whose loader finds none by itself, as on NixOS."""
+    """A directory with the driver's library, on a machine whose loader does not find one by default, as on NixOS."""
     real = loader_system
 
     def bare(abi: Abi) -> LoaderSystem | None:
@@ -37,7 +37,7 @@ def off_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path / "my driver"
 
 
-def test_the_only_way_to_the_driver_is_not_taken_away(stack: Patient, tmp_path: Path, off_path: Path) -> None:
+def test_the_only_path_to_the_driver_is_not_removed(stack: Patient, tmp_path: Path, off_path: Path) -> None:
     stack.library("libcudart.so.12", root=tmp_path / "toolkit")
     variables = {"LD_LIBRARY_PATH": f"{tmp_path}/toolkit/:{off_path}:{tmp_path}/mine"}
     finding = stack.only("library-path-unused", Severity.INFO, variables=variables)
@@ -45,7 +45,7 @@ def test_the_only_way_to_the_driver_is_not_taken_away(stack: Patient, tmp_path: 
     assert f"keep {off_path}: the driver's library is found only there" in finding.fix
 
 
-def test_validation_s_advice_on_foreign_libraries_keeps_the_driver_too(
+def test_advice_of_validate_on_foreign_libraries_also_keeps_the_driver(
     stack: Patient, tmp_path: Path, off_path: Path
 ) -> None:
     stack.library("nvidia/cublas/lib/libcublas.so.12", "libcusolver.so.11", runpath="$ORIGIN")
@@ -56,14 +56,14 @@ def test_validation_s_advice_on_foreign_libraries_keeps_the_driver_too(
     assert found["foreign-library"].commands == (f"export LD_LIBRARY_PATH='{off_path}'",)
 
 
-def test_a_stub_is_taken_out_and_the_driver_behind_it_stays(stack: Patient, tmp_path: Path, off_path: Path) -> None:
+def test_a_stub_is_removed_and_the_driver_behind_it_stays(stack: Patient, tmp_path: Path, off_path: Path) -> None:
     device_library(tmp_path / "cuda/stubs/libcuda.so.1", b"", soname="libcuda.so.1")
     variables = {"LD_LIBRARY_PATH": f"{tmp_path}/cuda/stubs:{off_path}"}
     found = {it.id: it for it in stack.report(variables=variables).findings}
     assert found["stub-driver-library"].commands == (f"export LD_LIBRARY_PATH='{off_path}'",)
 
 
-def test_a_directory_of_the_driver_s_libraries_is_no_one_s_leftover(stack: Patient, off_path: Path) -> None:
+def test_a_directory_of_driver_libraries_is_not_a_leftover(stack: Patient, off_path: Path) -> None:
     device_library(off_path.parent / "nvml/libnvidia-ml.so.1", b"", soname="libnvidia-ml.so.1")
     assert names(stack.report(variables={"LD_LIBRARY_PATH": f"{off_path}:{off_path.parent}/nvml"}).findings) == []
 
@@ -80,7 +80,7 @@ def test_cuda_on_ld_library_path_of_another_major_that_is_loaded_is_an_error(sta
 
 
 def test_copies_behind_those_that_are_loaded_are_mentioned(stack: Patient, tmp_path: Path) -> None:
-    """A search path that leads on to a directory of the machine."""
+    """A search path that leads to a directory of the machine."""
     stack.library("libcudart.so.12", root=tmp_path)
     rpath = f"$ORIGIN/../../nvidia/cuda_runtime/lib:{tmp_path}"
     stack.library("torch/lib/libtorch_global_deps.so", "libcudart.so.12", rpath=rpath)
@@ -89,7 +89,7 @@ def test_copies_behind_those_that_are_loaded_are_mentioned(stack: Patient, tmp_p
     assert finding.evidence == (f"{own} is taken, {tmp_path}/libcudart.so.12 lies behind it",)
 
 
-def test_directories_without_cuda_are_no_one_s_business(stack: Patient, tmp_path: Path) -> None:
+def test_directories_without_cuda_are_ignored(stack: Patient, tmp_path: Path) -> None:
     stack.library("libown.so.1", root=tmp_path)
     assert names(stack.report(variables={"LD_LIBRARY_PATH": f"{tmp_path}::/nonexistent"}).findings) == []
 
@@ -126,7 +126,7 @@ def test_an_empty_entry_in_a_search_path_matters_where_a_library_lies(stack: Pat
 
 
 def test_parts_of_another_cudnn_on_ld_library_path_are_a_warning(stack: Patient, tmp_path: Path) -> None:
-    """PyTorch's own path leads to the other parts first, and no file says what cuDNN opens when it is used."""
+    """PyTorch's own path leads to the other parts first, and no file states what cuDNN opens when it is used."""
     stack.library("libcudnn_engines_tensor_ir.so.9.19.0", root=tmp_path / "system")
     (tmp_path / "system/libcudnn_engines_tensor_ir.so.9").symlink_to("libcudnn_engines_tensor_ir.so.9.19.0")
     finding = stack.only(

@@ -1,4 +1,4 @@
-"""Releases of CUDA's libraries that do not go together."""
+"""Releases of CUDA's libraries that are incompatible."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ SPARSE, LINK = "nvidia/cusparse/lib/libcusparse.so.12", "nvidia/nvjitlink/lib/li
 
 
 def _needing_link(stack: Path, version: str) -> None:
-    """A cuSPARSE that takes a function of nvJitLink 12.5, and a nvJitLink with the function of ``version``."""
+    """A cuSPARSE that needs a function of nvJitLink 12.5, and a nvJitLink with the function of ``version``."""
     names = stack / "names"
     names.write_text("libnvJitLink.so.12 { global: *; };\n")
     code = "int __nvJitLinkComplete_%s(void) { return 0; }"
@@ -52,7 +52,7 @@ def test_libraries_of_one_release_are_no_fault(stack: Patient) -> None:
     assert names(stack.report().findings) == []
 
 
-def test_a_library_that_ld_library_path_puts_in_front_is_told_to_be_taken_off(stack: Patient, tmp_path: Path) -> None:
+def test_a_library_shadowed_by_ld_library_path_should_be_removed_from_it(stack: Patient, tmp_path: Path) -> None:
     _needing_link(stack.site, "12_5")
     _with_sparse(stack)
     compiled(tmp_path / "old/libnvJitLink.so.12", "int __nvJitLinkComplete_12_4(void) { return 0; }")
@@ -96,7 +96,7 @@ def test_a_cudnn_that_is_older_than_the_build_s_is_refused_by_it(stack: Patient,
     assert finding.commands[0] == pip("install", "'nvidia-cudnn-cu12>=9.10,<10'")
 
 
-def test_the_version_of_a_library_that_is_no_package_s_is_that_of_its_file(stack: Patient, tmp_path: Path) -> None:
+def test_the_version_of_a_library_without_a_package_is_that_of_its_file(stack: Patient, tmp_path: Path) -> None:
     """A cuDNN of the system: libcudnn.so.9 is a link to libcudnn.so.9.1.0."""
     tmp_path = tmp_path / "system"
     for file in (stack.site / CUDNN).iterdir():

@@ -1,4 +1,4 @@
-"""Each file by which an environment is known and that is malformed is a finding of its own, which names the file."""
+"""Each malformed file of an environment is a separate finding, which names the file."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ METADATA, DIRECT_URL, RECORD = (f"thing-1.0.dist-info/{name}" for name in ("META
 
 
 def malformed_in(patient: Patient) -> dict[str, str]:
-    """The malformed files by their path below the environment, and why."""
+    """The malformed files by their path below the environment, and the reasons."""
     found = [it for it in patient.report().findings if it.id == "file-malformed"]
     assert {it.severity for it in found} <= {Severity.WARNING}
     return {os.path.relpath(it.evidence[0], patient.root): it.cause.partition(" cannot be used: ")[2] for it in found}
@@ -26,7 +26,7 @@ def malformed_in(patient: Patient) -> dict[str, str]:
 
 @pytest.fixture
 def thing(empty: Patient) -> Patient:
-    """An environment with one package, and nothing wrong with it."""
+    """A correct environment with one package."""
     empty.install("thing", "1.0", "thing.py", requires=["torch>=2"])
     (empty.root / "pyvenv.cfg").write_text("home = /usr/bin\nversion = 3.11.7\n")
     assert malformed_in(empty) == {}
@@ -52,7 +52,7 @@ def thing(empty: Patient) -> Patient:
         (RECORD, b"x" * 200_000 + b",,\n", "it is no table of files"),
     ],
 )
-def test_metadata_of_a_package(thing: Patient, file: str, content: bytes, why: str) -> None:
+def test_malformed_metadata_of_a_package(thing: Patient, file: str, content: bytes, why: str) -> None:
     (thing.site / file).write_bytes(content)
     ((path, reason),) = malformed_in(thing).items()
     assert path.endswith(file)
@@ -74,7 +74,7 @@ def test_metadata_of_a_package(thing: Patient, file: str, content: bytes, why: s
         ("conda-meta/thing-1.0-0.json", b'{"name": "thing", "files": [3]}', "its files is no list of texts"),
     ],
 )
-def test_files_of_the_environment(thing: Patient, file: str, content: bytes, why: str) -> None:
+def test_malformed_files_of_the_environment(thing: Patient, file: str, content: bytes, why: str) -> None:
     (thing.root / file).parent.mkdir(exist_ok=True)
     (thing.root / file).write_bytes(content)
     ((path, reason),) = malformed_in(thing).items()
@@ -83,7 +83,7 @@ def test_files_of_the_environment(thing: Patient, file: str, content: bytes, why
 
 
 @pytest.mark.parametrize("make", [os.mkfifo, os.mkdir, lambda path: path.symlink_to("/dev/zero")])
-def test_what_is_no_file(thing: Patient, make: Callable[[Path], None]) -> None:
+def test_irregular_files(thing: Patient, make: Callable[[Path], None]) -> None:
     paths = [thing.root / "pyvenv.cfg", *(thing.site / it for it in (METADATA, DIRECT_URL, RECORD))]
     paths += [thing.root / "conda-meta" / name for name in ("history", "thing-1.0-0.json")]
     (thing.root / "conda-meta").mkdir()
@@ -94,13 +94,13 @@ def test_what_is_no_file(thing: Patient, make: Callable[[Path], None]) -> None:
     assert set(found) == {os.path.relpath(path, thing.root) for path in paths}
 
 
-def test_a_name_that_is_none_gives_way_to_that_of_the_folder(thing: Patient) -> None:
+def test_without_a_valid_name_the_name_of_the_directory_is_used(thing: Patient) -> None:
     (thing.site / METADATA).write_text("Name: ../../evil\nVersion: 1.0\n")
     (package,) = Packages([thing.site]).every
     assert package.name == "thing"
     assert package.fault is not None
 
 
-def test_a_description_that_is_not_utf_8_is_no_ones_concern(thing: Patient) -> None:
+def test_a_description_that_is_not_utf_8_is_ignored(thing: Patient) -> None:
     (thing.site / METADATA).write_bytes(f"{NAMED}\n".encode() + b"Jos\xe9 wrote it\n")
     assert malformed_in(thing) == {}

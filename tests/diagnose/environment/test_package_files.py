@@ -1,4 +1,4 @@
-"""Files of packages: gone, written over, or brought by two."""
+"""Files of packages: missing, overwritten, or in two packages."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def test_tests_and_headers_may_be_left_out(stack: Patient) -> None:
     assert names(stack.report().findings) == []
 
 
-def test_packages_of_no_gpu_stack_may_lack_what_they_like(empty: Patient) -> None:
+def test_packages_outside_of_the_gpu_stack_may_lack_files(empty: Patient) -> None:
     empty.install("requests", "2.0", "requests/__init__.py")
     (empty.site / "requests/__init__.py").unlink()
     assert names(empty.report().findings) == []
@@ -66,7 +66,7 @@ def test_a_library_of_the_same_size_is_recognised_by_its_digest(stack: Patient) 
     assert finding.evidence == (f"{file} has another sha256 than its RECORD says",)
 
 
-def test_who_wrote_over_it_is_named(empty: Patient) -> None:
+def test_the_package_that_overwrote_a_file_is_named(empty: Patient) -> None:
     library = "torch/lib/libcustom.so"
     empty.library(library)
     empty.install("torch", "2.8.0", library)
@@ -78,7 +78,7 @@ def test_who_wrote_over_it_is_named(empty: Patient) -> None:
     assert findings[0].commands[0] == pip("uninstall", "somebody")
 
 
-def test_not_more_is_read_than_allowed(stack: Patient, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_amount_read_is_limited(stack: Patient, monkeypatch: pytest.MonkeyPatch) -> None:
     file = stack.site / CUDNN
     content = bytearray(file.read_bytes())
     content[-1] ^= 1
@@ -87,7 +87,7 @@ def test_not_more_is_read_than_allowed(stack: Patient, monkeypatch: pytest.Monke
     assert names(stack.report().findings) == []
 
 
-def test_who_wrote_over_a_file_without_end_is_not_looked_for(empty: Patient, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_owner_of_an_endless_file_is_not_searched_for(empty: Patient, monkeypatch: pytest.MonkeyPatch) -> None:
     library = "torch/lib/libcustom.so"
     empty.library(library)
     empty.install("torch", "2.8.0", library)

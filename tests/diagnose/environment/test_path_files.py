@@ -47,7 +47,7 @@ def test_bytes_that_are_no_text_are_reported(empty: Patient) -> None:
         "",
     ],
 )
-def test_files_that_do_their_work_are_no_fault(empty: Patient, text: str) -> None:
+def test_working_files_are_not_a_fault(empty: Patient, text: str) -> None:
     (empty.site / "more").mkdir()
     (empty.site / "work.pth").write_text(text, encoding="utf-8")
     assert names(empty.report().findings) == []

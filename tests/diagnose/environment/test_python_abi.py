@@ -1,4 +1,4 @@
-"""Compiled modules that are for another Python."""
+"""Compiled modules for another Python."""
 
 from __future__ import annotations
 

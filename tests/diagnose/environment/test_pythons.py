@@ -1,4 +1,4 @@
-"""Whether commands reach the environment that is active, and whose modules are imported in it."""
+"""Whether commands use the active environment, and whose modules are imported in it."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def test_an_environment_that_is_not_active_is_not_expected_on_path(empty: Patien
     assert names(empty.report(variables={"VIRTUAL_ENV": str(other.parent), "PATH": _path(other)}).findings) == []
 
 
-def test_what_the_shell_has_counts_and_not_what_programs_would_get(empty: Patient, tmp_path: Path) -> None:
+def test_the_path_of_the_shell_counts_and_not_that_of_programs(empty: Patient, tmp_path: Path) -> None:
     own, other = _program(empty.root / "bin", "python"), _program(tmp_path / "other", "python")
     shell = {"VIRTUAL_ENV": str(empty.root), "PATH": _path(other, own)}
     found = empty.report(variables={"VIRTUAL_ENV": str(empty.root), "PATH": _path(own)}, shell=shell).findings
@@ -95,7 +95,7 @@ def test_modules_of_one_s_own_on_pythonpath_are_no_fault(stack: Patient, tmp_pat
     assert names(findings) == []
 
 
-def test_packages_in_the_user_s_own_directory_come_before_those_of_conda(stack: Patient, tmp_path: Path) -> None:
+def test_packages_in_the_users_own_directory_come_before_those_of_conda(stack: Patient, tmp_path: Path) -> None:
     users = _elsewhere(tmp_path / ".local/lib/python3.12/site-packages", "torch==2.7.1")
     findings = stack.report(variables={"HOME": str(tmp_path)}, before=[users]).findings
     assert names(findings) == [("modules-from-elsewhere", "error")]

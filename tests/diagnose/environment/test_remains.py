@@ -1,4 +1,4 @@
-"""What interrupted installations leave."""
+"""Remains of interrupted installations."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def test_a_folder_that_pip_renamed_is_named_by_its_package(stack: Patient) -> No
     assert finding.commands == (f"rm -r '{stack.site}/~orch' '{stack.site}/~orch-2.7.0.dist-info'",)
 
 
-def test_remains_of_something_else_are_mentioned(empty: Patient) -> None:
+def test_other_remains_are_mentioned(empty: Patient) -> None:
     (empty.site / "~equests").mkdir()
     empty.only("half-removed-package", Severity.INFO)
 
@@ -33,7 +33,7 @@ def test_two_versions_of_one_package_are_reported(stack: Patient) -> None:
 
 
 @pytest.mark.parametrize("lost", ["RECORD", "METADATA"])
-def test_metadata_that_is_not_whole_is_reported(empty: Patient, lost: str) -> None:
+def test_incomplete_metadata_is_reported(empty: Patient, lost: str) -> None:
     empty.install("torchvision", "0.23.0")
     (empty.folder("torchvision", "0.23.0") / lost).unlink()
     finding = empty.only("half-removed-package", Severity.WARNING)

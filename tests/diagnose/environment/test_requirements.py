@@ -22,7 +22,7 @@ def _jax(patient: Patient, *, jax: str, jaxlib: str, plugin: str, pjrt: str) -> 
     patient.install("jax-cuda12-pjrt", pjrt, "jax_plugins/xla_cuda12/__init__.py")
 
 
-def test_a_pin_that_is_not_stored_is_a_warning(stack: Patient) -> None:
+def test_a_pin_that_differs_is_a_warning(stack: Patient) -> None:
     stack.uninstall("nvidia-cublas-cu12")
     libraries = [f"nvidia/cublas/lib/{it.name}" for it in (stack.site / "nvidia/cublas/lib").iterdir()]
     stack.install("nvidia-cublas-cu12", "12.9.1.4", *libraries)
@@ -32,7 +32,7 @@ def test_a_pin_that_is_not_stored_is_a_warning(stack: Patient) -> None:
     assert finding.commands == (stack.planned, pip("check", "").rstrip())
 
 
-def test_what_is_required_and_not_there_is_a_warning(stack: Patient) -> None:
+def test_a_missing_requirement_is_a_warning(stack: Patient) -> None:
     metadata = stack.folder("torch", "2.8.0") / "METADATA"
     metadata.write_text(metadata.read_text().replace("\n\n", "\nRequires-Dist: triton==3.4.0\n\n", 1))
     finding = stack.only("requirement-not-met", Severity.WARNING)
@@ -52,13 +52,13 @@ def test_what_is_required_and_not_there_is_a_warning(stack: Patient) -> None:
         "nvidia-cudnn-cu12 @ https://example.invalid/x.whl",
     ],
 )
-def test_what_does_not_apply_is_not_missed(stack: Patient, requirement: str) -> None:
+def test_requirements_that_do_not_apply_are_not_missed(stack: Patient, requirement: str) -> None:
     metadata = stack.folder("torch", "2.8.0") / "METADATA"
     metadata.write_text(metadata.read_text().replace("\n\n", f"\nRequires-Dist: {requirement}\n\n", 1))
     assert names(stack.report().findings) == []
 
 
-def test_extras_that_another_package_asks_for_apply(empty: Patient) -> None:
+def test_extras_required_by_another_package_apply(empty: Patient) -> None:
     empty.install("torch", "2.15.0", requires=["cuda-toolkit[cublas]==13.2.0"])
     cublas = 'nvidia-cublas==13.4.*; extra == "cublas"'
     empty.install("cuda-toolkit", "13.2.0", requires=[cublas, 'nvidia-cufft==1; extra == "cufft"'])
@@ -67,7 +67,7 @@ def test_extras_that_another_package_asks_for_apply(empty: Patient) -> None:
     assert finding.evidence == ("cuda-toolkit 13.2.0: nvidia-cublas==13.4.*; installed: 13.1.0.3",)
 
 
-def test_of_an_extra_that_someone_may_have_asked_for_it_is_only_mentioned(empty: Patient) -> None:
+def test_an_extra_that_may_not_have_been_requested_is_only_mentioned(empty: Patient) -> None:
     requires = ['nvidia-cudnn-cu12<10,>=9.3; extra == "and-cuda"', 'nvidia-nccl-cu12>=2; extra == "and-cuda"']
     empty.install("tensorflow", "2.21.0", requires=requires)
     empty.install("nvidia-cudnn-cu12", "9.1.0.70")
@@ -98,7 +98,7 @@ def test_in_conda_too(empty: Patient) -> None:
 
 
 @pytest.mark.parametrize(
-    ("torch", "vision", "said"),
+    ("torch", "vision", "message"),
     [
         ("2.8.0+cu128", "0.23.0+cpu", "torchvision is a build for the CPU and PyTorch 2.8.0+cu128 one for CUDA 12"),
         ("2.8.0+cpu", "0.23.0+cu128", "torchvision is a build for CUDA 12 and PyTorch 2.8.0+cpu one for the CPU"),
@@ -108,7 +108,7 @@ def test_in_conda_too(empty: Patient) -> None:
         ("2.8.0+cu128", "0.23.0", ""),
     ],
 )
-def test_companions_are_built_for_one_cuda(empty: Patient, torch: str, vision: str, said: str) -> None:
+def test_companions_are_built_for_one_cuda(empty: Patient, torch: str, vision: str, message: str) -> None:
     empty.write("torch/__init__.py")
     cuda = "'12.8'" if "+cu" in torch else None
     empty.write("torch/version.py", f"__version__ = {torch!r}\ncuda = {cuda}\nhip = None\n")
@@ -116,8 +116,8 @@ def test_companions_are_built_for_one_cuda(empty: Patient, torch: str, vision: s
     empty.write("torchvision/version.py", f"__version__ = {vision!r}\n")
     empty.install("torchvision", vision.partition("+")[0], "torchvision/version.py")
     found = [it for it in empty.report().findings if it.id == "companion-mismatch"]
-    assert [it.severity for it in found] == ([Severity.ERROR] if said else [])
-    assert not said or found[0].cause.startswith(said)
+    assert [it.severity for it in found] == ([Severity.ERROR] if message else [])
+    assert not message or found[0].cause.startswith(message)
 
 
 def test_jax_and_its_parts_in_one_version_are_sound(empty: Patient) -> None:
@@ -141,7 +141,7 @@ def test_jax_and_its_parts_in_several_versions_are_an_error(
     assert empty.only("companion-mismatch", Severity.ERROR).title == title
 
 
-def test_what_is_known_against_a_build_beyond_its_metadata_is_reported(empty: Patient) -> None:
+def test_known_problems_of_a_build_are_reported_beyond_its_metadata(empty: Patient) -> None:
     """TensorFlow 2.7 requires numpy>=1.14.5 and breaks with numpy 2."""
     empty.write("tensorflow/__init__.py")
     build = "build_info = OrderedDict([('cuda_version', '11.2'), ('cudnn_version', '8'), ('is_cuda_build', True)])\n"
@@ -156,13 +156,13 @@ def test_what_is_known_against_a_build_beyond_its_metadata_is_reported(empty: Pa
     assert names(empty.report().findings) == []
 
 
-def test_packages_of_no_gpu_stack_are_pip_check_s_business(empty: Patient) -> None:
+def test_packages_outside_of_the_gpu_stack_are_left_to_pip_check(empty: Patient) -> None:
     empty.install("requests", "2.0", requires=["urllib3<2", "idna"])
     empty.install("urllib3", "2.2.0")
     assert names(empty.report().findings) == []
 
 
-def test_a_package_that_stands_for_another_serves_it(empty: Patient) -> None:
+def test_a_replacement_package_satisfies_a_requirement(empty: Patient) -> None:
     empty.install("tf-keras", "2.20.0", requires=["tensorflow<2.21,>=2.20"])
     empty.install("tf-nightly", "2.20.0")
     assert names(empty.report().findings) == []

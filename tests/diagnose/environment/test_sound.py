@@ -1,4 +1,4 @@
-"""A sound environment gives no errors and no warnings: neither a made one nor the one that runs the tests."""
+"""A correct environment gives no errors and no warnings: neither a made one nor the one that runs the tests."""
 
 from __future__ import annotations
 
@@ -23,17 +23,17 @@ def test_a_sound_stack_gives_no_finding(stack: Patient) -> None:
     assert names(stack.report(host()).findings) == []
 
 
-def test_what_is_there_is_reported_as_data(stack: Patient) -> None:
-    told = json.loads(json.dumps(stack.report().inventory))
-    assert told["prefix"] == str(stack.root)
-    assert told["python"] == "3.12.4"
-    assert told["packages"] == [
+def test_the_inventory_is_reported_in_json(stack: Patient) -> None:
+    inventory = json.loads(json.dumps(stack.report().inventory))
+    assert inventory["prefix"] == str(stack.root)
+    assert inventory["python"] == "3.12.4"
+    assert inventory["packages"] == [
         {"name": "nvidia-cublas-cu12", "version": "12.8.4.1", "installer": "pip", "cuda": "12"},
         {"name": "nvidia-cuda-runtime-cu12", "version": "12.8.90", "installer": "pip", "cuda": "12"},
         {"name": "nvidia-cudnn-cu12", "version": "9.10.2.21", "installer": "pip", "cuda": "12"},
         {"name": "torch", "version": "2.8.0", "installer": "pip", "cuda": "12.8"},
     ]
-    assert told["frameworks"] == [
+    assert inventory["frameworks"] == [
         {
             "framework": "pytorch",
             "version": "2.8.0+cu128",
@@ -43,7 +43,7 @@ def test_what_is_there_is_reported_as_data(stack: Patient) -> None:
             "directory": str(stack.site),
         }
     ]
-    libraries = {it["soname"]: it for it in told["libraries"] if it["owner"] != "driver"}
+    libraries = {it["soname"]: it for it in inventory["libraries"] if it["owner"] != "driver"}
     assert libraries["libcublasLt.so.12"] == {
         "soname": "libcublasLt.so.12",
         "path": str(stack.site / "nvidia/cublas/lib/libcublasLt.so.12"),
@@ -52,7 +52,7 @@ def test_what_is_there_is_reported_as_data(stack: Patient) -> None:
         "package": "nvidia-cublas-cu12",
     }
     assert libraries["libcudnn_ops.so.9"]["version"] == "9.10.2.21"
-    assert told["conda"] == []
+    assert inventory["conda"] == []
 
 
 def test_the_environment_that_runs_the_tests_has_no_errors_and_no_warnings() -> None:
@@ -63,14 +63,14 @@ def test_the_environment_that_runs_the_tests_has_no_errors_and_no_warnings() -> 
     report = examine_environment(Scene(found.inventory, host(AMPERE), environ, Matrix()))
     assert [it for it in report.findings if it.severity is not Severity.INFO] == []
     assert [it.about for it in report.findings if it.id == "check-not-made"] == []
-    told = json.loads(json.dumps(report.inventory))
-    assert {"pytest", "packaging"} <= {it["name"] for it in told["packages"]}
+    inventory = json.loads(json.dumps(report.inventory))
+    assert {"pytest", "packaging"} <= {it["name"] for it in inventory["packages"]}
 
 
 @pytest.mark.framework
 @pytest.mark.skipif("ENVSOLVE_TEST_SOUND_PREFIXES" not in os.environ, reason="names no sound environments")
 def test_named_environments_have_no_errors_and_no_warnings() -> None:
-    """ENVSOLVE_TEST_SOUND_PREFIXES names prefixes of real stacks, apart as in PATH, that are known to work."""
+    """ENVSOLVE_TEST_SOUND_PREFIXES names prefixes of working stacks, separated as in PATH."""
     for prefix in os.environ["ENVSOLVE_TEST_SOUND_PREFIXES"].split(os.pathsep):
         with Children() as children:
             found = find_environment(prefix, None, {}, children)

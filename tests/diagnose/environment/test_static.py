@@ -1,4 +1,4 @@
-"""What the static checks find in an environment, one fault at a time, and that a sound one has none."""
+"""Findings of the static checks in an environment, one fault at a time; a correct one has none."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ def test_a_library_without_code_where_the_framework_has_some_breaks_a_part(
     assert f"7.5, 8.0 only: {fails} fail" in finding.cause
 
 
-def test_a_library_that_is_missing_is_named_with_its_package_and_where_it_was_looked_for(
+def test_a_missing_library_is_named_with_its_package_and_the_searched_paths(
     environment: Environment,
 ) -> None:
     environment.nvidia(without=("libcublas.so.12", "libcublasLt.so.12"))
@@ -110,7 +110,7 @@ def test_in_a_conda_environment_the_package_is_conda_s(environment: Environment)
     assert finding.commands == ("conda install -c conda-forge libcublas",)
 
 
-def test_what_tensorflow_opens_by_name_is_missed_where_a_gpu_is(environment: Environment) -> None:
+def test_libraries_that_tensorflow_opens_by_name_are_required_with_a_gpu(environment: Environment) -> None:
     environment.nvidia(without=("libcudart.so.12",))
     environment.tensorflow()
     missed = environment.examined(AMPERE).findings
@@ -119,7 +119,7 @@ def test_what_tensorflow_opens_by_name_is_missed_where_a_gpu_is(environment: Env
     assert environment.examined().findings == ()
 
 
-def test_a_foreign_library_is_found_where_the_search_path_lets_it_in(environment: Environment, tmp_path: Path) -> None:
+def test_a_foreign_library_is_found_if_the_search_path_allows_it(environment: Environment, tmp_path: Path) -> None:
     """DT_RUNPATH, of TensorFlow, is searched after LD_LIBRARY_PATH; DT_RPATH, of PyTorch, before."""
     environment.nvidia()
     environment.torch()
@@ -138,9 +138,9 @@ def test_a_foreign_library_is_found_where_the_search_path_lets_it_in(environment
     assert Owner.SYSTEM in {it.owner for it in report.libraries if it.soname == "libcudart.so.12"}
 
 
-@pytest.mark.parametrize("told", ["beside", "needed"])
-def test_a_foreign_library_of_another_major_is_an_error(told: str, environment: Environment, tmp_path: Path) -> None:
-    """libcusolver.so.11 is of CUDA 11 and of CUDA 12: what lies beside it tells which, or what it needs."""
+@pytest.mark.parametrize("where", ["beside", "needed"])
+def test_a_foreign_library_of_another_major_is_an_error(where: str, environment: Environment, tmp_path: Path) -> None:
+    """libcusolver.so.11 is part of CUDA 11 and of CUDA 12: the libraries beside it, or those it needs, show which."""
     environment.nvidia()
     environment.tensorflow()
     place = "nvidia/cusolver/lib"
@@ -150,7 +150,7 @@ def test_a_foreign_library_of_another_major_is_an_error(told: str, environment: 
     runpath = f"$ORIGIN:$ORIGIN/../{place}"
     environment.library("tensorflow/libtensorflow_cc.so.2", "libtensorflow_framework.so.2", runpath=runpath)
     toolkit = tmp_path / "toolkit"
-    if told == "beside":
+    if where == "beside":
         environment.library("libcusolver.so.11", root=toolkit)
         environment.library("libcudart.so.11.0", root=toolkit)
     else:
@@ -162,7 +162,7 @@ def test_a_foreign_library_of_another_major_is_an_error(told: str, environment: 
     assert "It is of CUDA 11, and the environment's is of CUDA 12" in finding.cause
 
 
-def test_what_only_ld_library_path_hides_is_reported_so(environment: Environment, tmp_path: Path) -> None:
+def test_a_library_only_hidden_by_ld_library_path_is_reported_as_such(environment: Environment, tmp_path: Path) -> None:
     environment.nvidia()
     environment.tensorflow()
     for name in ("libcufft.so.11", "libcusparse.so.12"):
@@ -236,7 +236,7 @@ def test_a_stub_of_the_driver_is_found(name: str, severity: Severity, environmen
     assert finding.evidence == (str(stub),)
 
 
-def test_a_driver_that_is_not_there_is_no_fault_of_the_environment(environment: Environment) -> None:
+def test_a_missing_driver_is_not_a_fault_of_the_environment(environment: Environment) -> None:
     environment.nvidia()
     environment.torch()
     environment.library(
@@ -254,7 +254,7 @@ def test_a_library_without_search_path_is_no_fault_where_the_framework_preloads(
     assert "libcublas.so.12" in {it.soname for it in report.libraries}
 
 
-def test_where_the_program_has_to_preload_it_is_reported(environment: Environment) -> None:
+def test_a_library_that_the_program_must_preload_is_reported(environment: Environment) -> None:
     environment.nvidia()
     environment.onnxruntime()
     finding = _only(environment.examined(AMPERE).findings)
@@ -270,7 +270,7 @@ def test_where_the_program_has_to_preload_it_is_reported(environment: Environmen
         ("libcudart.so.11.0", "libcudart.so.11.0", None),
     ],
 )
-def test_a_file_name_is_a_version_only_where_it_says_more_than_the_soname(
+def test_a_file_name_is_a_version_only_if_it_says_more_than_the_soname(
     soname: str, file_name: str, version: str | None, environment: Environment
 ) -> None:
     path = environment.write(f"nvidia/cuda_runtime/lib/{file_name}")
@@ -281,7 +281,7 @@ def test_every_framework_that_is_proven_is_examined_too() -> None:
     assert all(it.libraries.package for it in FRAMEWORKS.values())
 
 
-def test_conda_s_metadata_reports_a_cpu_build(environment: Environment) -> None:
+def test_metadata_of_conda_reports_a_cpu_build(environment: Environment) -> None:
     environment.write("torch/__init__.py")
     meta = environment.root / "conda-meta/pytorch-2.7.0-cpu_generic_py312_h1.json"
     meta.parent.mkdir()

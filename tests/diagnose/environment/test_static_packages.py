@@ -1,4 +1,4 @@
-"""CPU builds where a GPU is, and distributions that have overwritten one another."""
+"""CPU builds with a GPU, and distributions that have overwritten one another."""
 
 from __future__ import annotations
 
@@ -116,13 +116,13 @@ def test_two_distributions_that_own_one_file_are_found(
     assert finding.evidence == (f"both own {shared}",)
 
 
-def test_two_majors_that_write_different_files_are_no_fault(environment: Environment) -> None:
+def test_two_majors_that_write_different_files_are_not_a_fault(environment: Environment) -> None:
     environment.install("nvidia-cublas-cu11", "11.11", "nvidia/cublas/lib/libcublas.so.11", "nvidia/__init__.py")
     environment.install("nvidia-cublas-cu12", "12.9", "nvidia/cublas/lib/libcublas.so.12", "nvidia/__init__.py")
     assert environment.examined().findings == ()
 
 
-def test_a_package_that_only_stands_for_another_owns_nothing(environment: Environment) -> None:
+def test_a_replacement_package_owns_nothing(environment: Environment) -> None:
     """tensorflow for Windows, 2.11 to 2.16, has no file: tensorflow-intel has the module."""
     environment.install("tensorflow", "2.15.0")
     environment.install("tensorflow-intel", "2.15.0", "tensorflow/__init__.py")

@@ -72,7 +72,7 @@ def test_every_library_is_found_where_the_real_loader_finds_it(
     assert compared
 
 
-def test_what_was_downloaded_is_whole(site: Path) -> None:
+def test_downloaded_libraries_are_intact(site: Path) -> None:
     for path in _libraries(site):
         assert not read_library(path).is_truncated
 

@@ -1,4 +1,4 @@
-"""The static checks of an environment for Windows: where its DLLs come from and what they hold."""
+"""The static checks of an environment for Windows: where its DLLs come from and what they contain."""
 
 from __future__ import annotations
 

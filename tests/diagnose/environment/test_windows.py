@@ -25,7 +25,7 @@ def _torch(patient: Patient) -> None:
     patient.install("torch", "2.8.0+cpu", "torch/__init__.py")
 
 
-def test_a_part_of_the_runtime_that_is_nowhere_is_named(empty: Patient, tmp_path: Path) -> None:
+def test_a_missing_part_of_the_runtime_is_named(empty: Patient, tmp_path: Path) -> None:
     _torch(empty)
     system = tmp_path / "Windows/System32"
     system.mkdir(parents=True)
@@ -50,11 +50,11 @@ def test_the_runtime_may_lie_in_several_places(empty: Patient, tmp_path: Path, p
     assert _found(empty, tmp_path / "Windows") == []
 
 
-def test_without_a_framework_no_one_needs_it(empty: Patient, tmp_path: Path) -> None:
+def test_without_a_framework_it_is_not_needed(empty: Patient, tmp_path: Path) -> None:
     assert _found(empty, tmp_path / "Windows") == []
 
 
-def test_without_a_gpu_a_dll_that_the_import_needs_is_missed_all_the_same(empty: Patient, tmp_path: Path) -> None:
+def test_without_a_gpu_a_dll_that_the_import_needs_is_still_missed(empty: Patient, tmp_path: Path) -> None:
     empty.write("torch/__init__.py")
     empty.write("torch/version.py", "__version__ = '2.8.0+cu128'\ncuda = '12.8'\nhip = None\n")
     empty.write("torch/lib/torch_cuda.dll").write_bytes(tiny_dll(("cudart64_12.dll",), ()))

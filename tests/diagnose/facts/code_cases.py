@@ -1,4 +1,4 @@
-"""Cases for the tests of the rules on code for GPUs and on builds: a text, and what is known beside it."""
+"""Cases for the tests of the rules on code for GPUs and on builds: a text, and additional facts."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from envsolve.matrix import Matrix, find_matrix
 from envsolve.model.capability import ComputeCapability
 from envsolve.model.host import Platform
 from envsolve.model.versions import DriverVersion
-from tests.diagnose.facts.said import TABLES, diagnoses, of_families, words
+from tests.diagnose.facts.wording import TABLES, diagnoses, of_families, words
 
 KNOWLEDGE = Knowledge(Matrix(find_matrix()))
 _RULES = (
@@ -26,7 +26,7 @@ _FOLLOWING = 2
 
 
 class Known(NamedTuple):
-    """What is known beside a text: a capability or a GPU's name, packages with versions, the machine."""
+    """Facts in addition to a text: a capability or a GPU's name, packages with versions, the machine."""
 
     gpu: str | None = None
     packages: Mapping[str, str] = {}
@@ -58,7 +58,7 @@ NOTHING = Known()
 
 
 def case_of(text: str, known: Known = NOTHING) -> Case:
-    """What the whole of the tables sees in ``text``."""
+    """What all tables find in ``text``."""
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     numbered = enumerate(lines, 1)
     seen = scan((Line(number, line, tuple(lines[number : number + _FOLLOWING])) for number, line in numbered), TABLES)
@@ -76,6 +76,6 @@ def causes_of(text: str, known: Known = NOTHING) -> list[str]:
 
 
 def words_of(text: str, known: Known = NOTHING) -> str:
-    """Everything that is said of the first cause."""
+    """The complete text about the first cause."""
     case = case_of(text, known)
     return words(case, diagnoses(case, _RULES)[0])

@@ -1,4 +1,4 @@
-"""What the tests of rules on drivers and machines share."""
+"""Common functions of the tests of rules on drivers and machines."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ WSL = {"wsl": "WSL"}
 
 
 class Known(NamedTuple):
-    """What a case knows beside its sightings: given values, and clues of the text by their fact."""
+    """Facts of a case in addition to its sightings: given values, and clues of the text by their fact."""
 
     driver: str | None = None
     cuda: str | None = None
@@ -51,7 +51,7 @@ def case_of(known: Known, *sightings: Sighting) -> Case:
 
 
 def decided(known: Known, *sightings: Sighting, of: str | None = None) -> list[Diagnosis]:
-    """What the rule of the first sighting's symptom, or of ``of``, makes of them."""
+    """The result of the rule of the first sighting's symptom, or of ``of``."""
     case = case_of(known, *sightings)
     symptom = of or case.sightings[0].symptom
     rule = shipped().rule(symptom)
@@ -60,19 +60,19 @@ def decided(known: Known, *sightings: Sighting, of: str | None = None) -> list[D
     return list(diagnoses(rule, shipped(), case, case.of(symptom)))
 
 
-def told(known: Known, *sightings: Sighting, of: str | None = None) -> list[str]:
-    """The causes that it names."""
+def cause_ids(known: Known, *sightings: Sighting, of: str | None = None) -> list[str]:
+    """The ids of the causes."""
     return [cause.id for diagnosis in decided(known, *sightings, of=of) for cause in diagnosis.causes]
 
 
 def only(known: Known, *sightings: Sighting) -> Cause:
-    """The likeliest cause of the only diagnosis."""
+    """The most likely cause of the only diagnosis."""
     (diagnosis,) = decided(known, *sightings)
     return diagnosis.causes[0]
 
 
 def words(known: Known, *sightings: Sighting) -> str:
-    """Everything that is said of the likeliest cause."""
+    """The complete text about the most likely cause."""
     (finding, *_) = (it.finding for it in diagnoses_of(case_of(known, *sightings), TABLES))
     first = finding.possible_causes[0] if finding.possible_causes else finding
     return "\n".join((first.title, first.cause, first.fix, *first.commands, first.more))

@@ -1,4 +1,4 @@
-"""Cases for the tests of the rules on libraries: made of a text and of what is known beside it."""
+"""Cases for the tests of the rules on libraries: made of a text and additional facts."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from envsolve.diagnose.reading.lines import Line
 from envsolve.diagnose.scan import scan
 from envsolve.diagnose.tables import Tables
 from envsolve.matrix import Matrix, find_matrix
-from tests.diagnose.facts.said import diagnoses, of_families, words
+from tests.diagnose.facts.wording import diagnoses, of_families, words
 
 KNOWLEDGE = Knowledge(Matrix(find_matrix()))
 _TABLES = Tables()
@@ -20,7 +20,7 @@ _FOLLOWING = 2
 
 
 def case_of(text: str, given: Given | None = None) -> Case:
-    """What the whole of the tables sees in ``text``."""
+    """What all tables find in ``text``."""
     lines = [line.strip() for line in text.splitlines()]
     seen = scan(
         (Line(number, line, tuple(lines[number : number + _FOLLOWING])) for number, line in enumerate(lines, 1)),
@@ -40,7 +40,7 @@ def fields_of(text: str, given: Given | None = None) -> Mapping[str, str]:
 
 
 def words_of(text: str, given: Given | None = None) -> str:
-    """Everything that is said of the first cause."""
+    """The complete text about the first cause."""
     case = case_of(text, given)
     return words(case, diagnoses(case, _SYMPTOMS)[0])
 

@@ -1,4 +1,4 @@
-"""Cases for the tests of the rules on packages, installers and what is beside them: a text, and what is known."""
+"""Cases for the tests of the rules on packages, installers and the rest: a text, and additional facts."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from envsolve.diagnose.cause import Cause
 from envsolve.diagnose.facts import CaseFacts
 from envsolve.findings.catalogue import shipped
 from tests.diagnose.facts.library_cases import case_of
-from tests.diagnose.facts.said import diagnoses, of_families, words
+from tests.diagnose.facts.wording import diagnoses, of_families, words
 
 _FAMILIES = (
     *("packages", "symbols", "extensions", "tensorrt"),
@@ -23,13 +23,13 @@ def causes_of(text: str, given: Given | None = None) -> list[str]:
 
 
 def words_of(text: str, given: Given | None = None) -> str:
-    """Everything that is said of the first cause."""
+    """The complete text about the first cause."""
     case = case_of(text, given)
     return words(case, diagnoses(case, _RULES)[0])
 
 
 def details_of(text: str, given: Given | None = None) -> str:
-    """What is said of the first cause besides, with ``-v``."""
+    """The additional text about the first cause with ``-v``."""
     case = case_of(text, given)
     diagnosis = diagnoses(case, _RULES)[0]
     facts = CaseFacts(case, diagnosis.sightings, shipped(), diagnosis.causes[0].fields)

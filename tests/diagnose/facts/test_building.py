@@ -1,4 +1,4 @@
-"""What the findings on building say: a fix for the platform and the place, and no command with a value that is none."""
+"""The texts of findings on building: a fix for the platform and place, and no command with a missing value."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def test_nvcc_by_its_name_alone_is_no_directory() -> None:
         ("12.0", "export CUDA_HOME=/usr/local/cuda-12.8", "export TORCH_CUDA_ARCH_LIST"),
     ],
 )
-def test_what_is_compiled_for_the_own_gpu_is_known_to_nvcc(gpu: str, says: str, never: str) -> None:
+def test_code_compiled_for_the_own_gpu_needs_an_nvcc_that_knows_it(gpu: str, says: str, never: str) -> None:
     text = "nvcc fatal   : Unsupported gpu architecture 'compute_120'\nCuda compilation tools, release 12.1, V12.1.105"
     words = words_of(text, Given(capabilities=(ComputeCapability.parse(gpu),)))
     assert says in words

@@ -1,4 +1,4 @@
-"""Rules on builds without CUDA: the system decides who installed one, and what is there instead."""
+"""Rules on builds without CUDA: the system decides who installed one, and what is available instead."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ IS_FALSE = ">>> torch.cuda.is_available()\nFalse"
         ),
     ],
 )
-def test_a_build_without_cuda_came_from_somewhere(text: str, known: Known, expected: list[str]) -> None:
+def test_a_build_without_cuda_has_a_known_origin(text: str, known: Known, expected: list[str]) -> None:
     assert causes_of(text, known) == expected
 
 
@@ -62,9 +62,9 @@ def test_a_build_without_cuda_came_from_somewhere(text: str, known: Known, expec
     ],
 )
 def test_the_command_is_for_the_version_and_the_gpu(known: Known, words: list[str], silent: list[str]) -> None:
-    told = words_of(NOT_COMPILED, known)
-    assert [word for word in words if word not in told] == []
-    assert [word for word in silent if word in told] == []
+    answer = words_of(NOT_COMPILED, known)
+    assert [word for word in words if word not in answer] == []
+    assert [word for word in silent if word in answer] == []
 
 
 @pytest.mark.parametrize(
@@ -115,7 +115,7 @@ def test_no_cuda_for_pytorch_has_several_causes(text: str, known: Known, expecte
         ("Could not run '_C::x' with arguments from the 'CUDA' backend", "The extension was built"),
     ],
 )
-def test_an_operator_without_cuda_is_an_extensions(text: str, title: str) -> None:
+def test_an_operator_without_cuda_belongs_to_an_extension(text: str, title: str) -> None:
     assert causes_of(text) == ["extension-without-cuda"]
     assert words_of(text).startswith(title)
 
@@ -133,7 +133,7 @@ def test_an_operator_without_cuda_is_an_extensions(text: str, title: str) -> Non
         ("AMD Radeon(TM) Graphics\nfoo", Known("RTX 4060"), []),
     ],
 )
-def test_a_gpu_of_amd_is_told_where_something_wants_cuda(text: str, known: Known, expected: list[str]) -> None:
+def test_an_amd_gpu_is_reported_if_something_requires_cuda(text: str, known: Known, expected: list[str]) -> None:
     assert causes_of(text, known) == expected
 
 
@@ -221,14 +221,14 @@ def test_jax_on_the_cpu_has_no_plugin_or_one_that_failed(text: str, known: Known
     [("0.4.13", ["+cuda12.cudnn89"]), ("0.6.2", ["cuda12]==0.6.2"]), ("0.4.13+cuda11", ["0.4.13"])],
 )
 def test_jax_had_its_cuda_inside_jaxlib_once(version: str, words: list[str]) -> None:
-    told = words_of(ON_CPU, Known(packages={"jax": version}, platform=LINUX))
-    assert [word for word in words if word not in told] == []
+    answer = words_of(ON_CPU, Known(packages={"jax": version}, platform=LINUX))
+    assert [word for word in words if word not in answer] == []
 
 
 def test_an_extra_of_jax_is_named_where_that_release_has_it() -> None:
-    told = words_of(ON_CPU, Known(packages={"jax": "0.4.14"}, platform=LINUX))
-    assert "jax[cuda12]==0.4.14" not in told
-    assert "jax[cuda12_pip]==0.4.14" in told
+    answer = words_of(ON_CPU, Known(packages={"jax": "0.4.14"}, platform=LINUX))
+    assert "jax[cuda12]==0.4.14" not in answer
+    assert "jax[cuda12_pip]==0.4.14" in answer
     plugin = "Jax plugin configuration error: Exception when calling jax_plugins.xla_cuda13.initialize()"
     assert "jax[cuda13]" in words_of(plugin, NOTHING)
 
@@ -278,7 +278,7 @@ def test_a_program_says_that_it_has_no_cuda(text: str, program: str | None) -> N
     assert words_of(text).startswith(f"{program or 'The program'} was built without CUDA")
 
 
-def test_what_is_known_better_is_not_told_of_the_program() -> None:
+def test_the_program_is_not_mentioned_if_the_cause_is_known() -> None:
     assert causes_of(NOT_COMPILED, Known(platform=MAC)) == ["macos-without-cuda"]
     assert "cpu-build-of-program" not in causes_of("This CTranslate2 package was not compiled with CUDA support")
 
@@ -292,7 +292,7 @@ def test_what_is_known_better_is_not_told_of_the_program() -> None:
         "torch.cuda.is_available() always returns False",
     ],
 )
-def test_false_is_read_however_it_is_told(text: str) -> None:
+def test_false_is_read_in_any_form(text: str) -> None:
     assert causes_of(text, Known(platform=WINDOWS)) == ["cuda-not-available", "cpu-build", "gpu-not-visible"]
 
 
@@ -304,7 +304,7 @@ def test_false_is_read_however_it_is_told(text: str) -> None:
         "assert torch.cuda.is_available(), 'this test needs a GPU'",
     ],
 )
-def test_code_that_asks_tells_nothing(text: str) -> None:
+def test_code_that_queries_cuda_proves_nothing(text: str) -> None:
     assert causes_of(text, NOTHING) == []
 
 
@@ -337,5 +337,5 @@ def test_ctranslate2_has_cuda_on_some_machines_only(known: Known, expected: str,
         ("whl/rocm6.0\nhttps://download.pytorch.org/whl/rocm6.0\nFound no NVIDIA driver on your system", "another env"),
     ],
 )
-def test_what_is_known_of_a_gpu_of_amd(text: str, word: str) -> None:
+def test_facts_about_an_amd_gpu(text: str, word: str) -> None:
     assert word in words_of(text, NOTHING)

@@ -1,4 +1,4 @@
-"""What JAX says of libraries that are older than it takes: every library that it checks, and the ways it is pasted."""
+"""Messages of JAX about libraries that are too old: every library that it checks, and the ways it is pasted."""
 
 from __future__ import annotations
 
@@ -35,9 +35,9 @@ def test_every_library_that_jax_checks(
     text = outdated(part, *numbers, margin=margin)
     assert causes_of(text) == ["cuda-library-too-old"]
     built, least, found = versions
-    said = words_of(text)
-    assert f"built against {part} {built} and finds {found}:" in said
-    assert f"oldest version that JAX accepts is {least}." in said
+    answer = words_of(text)
+    assert f"built against {part} {built} and finds {found}:" in answer
+    assert f"oldest version that JAX accepts is {least}." in answer
 
 
 def test_a_line_without_its_numbers_is_understood() -> None:
@@ -46,7 +46,7 @@ def test_a_line_without_its_numbers_is_understood() -> None:
 
 
 @pytest.mark.parametrize("margin", ["", "E   "])
-def test_cudnn_is_told_as_such(margin: str) -> None:
+def test_cudnn_is_named_as_such(margin: str) -> None:
     text = outdated("cuDNN", 90800, 9800, 90501, margin)
     assert causes_of(text) == ["cudnn-too-old"]
     assert words_of(text).startswith("cuDNN 9.5.1 is loaded, and the build needs 9.8 or newer")

@@ -1,4 +1,4 @@
-"""A library of PyTorch that an extension misses: whether the PyTorch that is there can have it."""
+"""A library of PyTorch that an extension misses: whether the installed PyTorch can have it."""
 
 from __future__ import annotations
 
@@ -28,21 +28,21 @@ FIRST = "import torch first"
         ("", SPLIT, True),
     ],
 )
-def test_the_order_of_imports_is_a_cause_only_of_a_library_that_may_be_there(
+def test_the_order_of_imports_is_a_cause_only_if_the_library_may_be_installed(
     torch: str, file: str, may_have_it: bool
 ) -> None:
-    said = words_of(MISSING.format(file), Given(packages={"torch": torch}))
-    assert (FIRST in said) == may_have_it
+    answer = words_of(MISSING.format(file), Given(packages={"torch": torch}))
+    assert (FIRST in answer) == may_have_it
 
 
 def test_the_wheel_page_is_that_of_the_installed_build() -> None:
-    said = words_of("torch_scatter\n" + MISSING.format(SPLIT), Given(packages={"torch": "1.8.1+cu102"}))
-    assert "torch-scatter -f https://data.pyg.org/whl/torch-1.8.0+cu102.html" in said
+    answer = words_of("torch_scatter\n" + MISSING.format(SPLIT), Given(packages={"torch": "1.8.1+cu102"}))
+    assert "torch-scatter -f https://data.pyg.org/whl/torch-1.8.0+cu102.html" in answer
 
 
 def test_a_toolkit_of_another_cuda_plays_no_part() -> None:
-    said = words_of("CUDA: 11.2\n" + MISSING.format(SPLIT), Given(packages={"torch": "1.8.1+cu102"}))
-    assert "toolkit of the machine, 11.2, plays no part" in said
+    answer = words_of("CUDA: 11.2\n" + MISSING.format(SPLIT), Given(packages={"torch": "1.8.1+cu102"}))
+    assert "toolkit of the machine, 11.2, plays no part" in answer
 
 
 @pytest.mark.parametrize(
@@ -57,7 +57,7 @@ def test_a_cpu_build_is_replaced_only_for_a_library_of_cuda(torch: str, file: st
     assert fix in words_of("torch_scatter\n" + MISSING.format(file), Given(packages={"torch": torch}))
 
 
-def test_a_file_that_is_there_was_asked_for_too_early(tmp_path: Path) -> None:
+def test_an_existing_file_was_opened_too_early(tmp_path: Path) -> None:
     text = "torch_scatter\n" + MISSING.format("libc10.so")
     given = Given(packages={"torch": "2.5.1"}, prefix=str(tmp_path))
     assert "which the installed PyTorch does not have" in words_of(text, given)

@@ -14,7 +14,7 @@ NEW, OLD = "gpu-too-new-for-build", "gpu-too-old-for-build"
 EXTENSION = "extension-without-code"
 NEITHER = "no-code-for-unknown-gpu"
 
-# what a text tells
+# facts of a text
 
 
 @pytest.mark.parametrize(
@@ -374,7 +374,7 @@ def test_bfloat16_is_refused_by_an_old_pytorch_too(gpu: str | None, expected: li
 @pytest.mark.parametrize(
     "text", ["CUDA SETUP: Highest compute capability among GPUs detected: 6.1", "compute capability 8.0"]
 )
-def test_a_capability_alone_is_no_failure(text: str) -> None:
+def test_a_capability_alone_is_not_a_failure(text: str) -> None:
     assert causes_of(text) == []
 
 
@@ -448,7 +448,7 @@ def test_the_nvrtc_that_is_loaded_decides(text: str, known: Known, expected: lis
     assert causes_of(text, known) == expected
 
 
-def test_what_the_build_says_of_itself_is_no_extensions_fault() -> None:
+def test_statements_of_the_build_are_not_a_fault_of_an_extension() -> None:
     text = (
         "Ignoring visible gpu device (device: 0, name: GeForce GT 730, pci bus id: 0000:01:00.0, compute capability: "
         "3.5) with Cuda compute capability 3.5. The minimum required Cuda capability is 3.7."
@@ -502,7 +502,7 @@ def test_xla_warns_of_an_older_ptxas(text: str, found: str, least: str | None) -
         ("sm_37 sm_50 sm_60 sm_61 sm_70 sm_75", Known(packages={"torch": "1.8.0.dev20201023"}), "CUDA 10.1 and 10.2"),
     ],
 )
-def test_a_list_tells_which_cuda_the_build_is_for(listed: str, known: Known, words: str) -> None:
+def test_a_list_implies_the_cuda_of_the_build(listed: str, known: Known, words: str) -> None:
     assert words in words_of(SM_86.format(listed), known)
 
 
@@ -513,7 +513,7 @@ def test_a_list_tells_which_cuda_the_build_is_for(listed: str, known: Known, wor
         ("sm_50 sm_61", NOTHING),
     ],
 )
-def test_nothing_is_read_from_a_list_of_a_known_build_or_of_none(listed: str, known: Known) -> None:
+def test_nothing_is_concluded_from_a_list_without_a_known_build(listed: str, known: Known) -> None:
     assert "That is the list" not in words_of(SM_86.format(listed), known)
 
 

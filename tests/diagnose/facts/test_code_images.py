@@ -1,4 +1,4 @@
-"""What the rules decide where the driver refuses code for the GPU: the driver, the build or the library."""
+"""Decisions of the rules if the driver refuses code for the GPU: the driver, the build or the library."""
 
 from __future__ import annotations
 

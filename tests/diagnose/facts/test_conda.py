@@ -1,4 +1,4 @@
-"""What the rules on conda decide where packages are missing, and where two packages exclude each other."""
+"""Decisions of the rules on conda for missing packages, and for packages that exclude each other."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def missing(*packages: str) -> str:
 
 
 @pytest.mark.parametrize(
-    ("packages", "given", "told"),
+    ("packages", "given", "expected"),
     [
         (
             ("libffi=3.3", "ld_impl_linux-64=2.35.1", "libgcc-ng=9.3.0"),
@@ -35,9 +35,9 @@ def missing(*packages: str) -> str:
         (("pyobjc-core=7.3",), WINDOWS, "on macOS on Intel (x86_64), and this conda is for Windows"),
     ],
 )
-def test_a_file_of_another_system(packages: tuple[str, ...], given: Given, told: str) -> None:
+def test_a_file_of_another_system(packages: tuple[str, ...], given: Given, expected: str) -> None:
     assert causes_of(missing(*packages), given) == ["conda-file-of-other-system"]
-    assert told in words_of(missing(*packages), given)
+    assert expected in words_of(missing(*packages), given)
 
 
 def test_a_file_of_this_system_pins_builds_that_are_gone() -> None:
@@ -49,7 +49,7 @@ def test_both_are_possible_where_the_system_is_unknown() -> None:
     assert found == ["conda-file-of-other-system", "conda-exact-builds"]
 
 
-def test_packages_in_a_list_that_conda_found_are_no_sign() -> None:
+def test_packages_in_a_list_that_conda_found_are_not_a_symptom() -> None:
     assert causes_of("# packages in environment\n- libgcc-ng=9.3.0\n- ld_impl_linux-64=2.35.1") == []
 
 
@@ -82,17 +82,17 @@ def test_builds_without_a_hash_lay_in_the_channel_free(package: str, causes: lis
         ),
     ],
 )
-def test_what_a_platform_does_not_have(packages: tuple[str, ...], given: Given, causes: list[str]) -> None:
+def test_packages_that_a_platform_does_not_have(packages: tuple[str, ...], given: Given, causes: list[str]) -> None:
     assert causes_of(missing(*packages), given) == causes
 
 
-def test_a_package_without_a_version_is_told_in_whole_sentences() -> None:
+def test_a_package_without_a_version_is_described_in_whole_sentences() -> None:
     words = words_of(missing("cudatoolkit-dev"), WINDOWS)
     assert "There is no cudatoolkit-dev for Windows" in words
     assert "CUDA Toolkit for Windows" in words
 
 
-def test_any_package_counts_where_the_project_is_for_gpus() -> None:
+def test_any_package_counts_if_the_project_is_for_gpus() -> None:
     text = missing("opencv-python=4.5")
     assert causes_of(text, LINUX) == []
     assert "do not have opencv-python" in words_of(f"pip: torch==1.9.0\n{text}", LINUX)
@@ -106,15 +106,15 @@ The following packages are incompatible
 
 
 @pytest.mark.parametrize(
-    ("asked", "least", "below", "causes"),
+    ("requested", "least", "below", "causes"),
     [
         ("cuda-nvcc", "12.0", "12.1.0a0", ["conda-toolkit-beside-cuda-12"]),
         ("libcublas-dev", "13.0", "13.1.0a0", ["conda-toolkit-beside-cuda-12"]),
         ("cuda-nvcc", "11.8", "11.9.0a0", ["conda-unsatisfiable"]),
     ],
 )
-def test_cudatoolkit_beside_parts_of_cuda_12(asked: str, least: str, below: str, causes: list[str]) -> None:
-    assert causes_of(TREE.format(asked, least, below)) == causes
+def test_cudatoolkit_beside_parts_of_cuda_12(requested: str, least: str, below: str, causes: list[str]) -> None:
+    assert causes_of(TREE.format(requested, least, below)) == causes
 
 
 REFUSED = """Could not solve for environment specs
@@ -126,7 +126,7 @@ The following packages are incompatible
 
 
 @pytest.mark.parametrize(
-    ("asked", "needed", "decides"),
+    ("requested", "needed", "decides"),
     [
         ("1.10**", "1.9.0", True),
         ("1.10.*", ">=1.9,<1.10", True),
@@ -140,15 +140,15 @@ The following packages are incompatible
         ("1.10**", "1.9.0|1.9.1", True),
     ],
 )
-def test_a_need_decides_that_excludes_what_is_requested(asked: str, needed: str, decides: bool) -> None:
-    words = words_of(REFUSED.format(asked, needed))
+def test_a_requirement_that_excludes_the_request_decides(requested: str, needed: str, decides: bool) -> None:
+    words = words_of(REFUSED.format(requested, needed))
     assert ("torchvision 0.10.0 needs pytorch" in words) == decides
-    assert causes_of(REFUSED.format(asked, needed)) == [
+    assert causes_of(REFUSED.format(requested, needed)) == [
         "conda-needs-another-version" if decides else "conda-unsatisfiable"
     ]
 
 
-def test_what_a_tree_says_of_packages_that_can_be_installed_decides_nothing() -> None:
+def test_installable_packages_in_a_tree_decide_nothing() -> None:
     text = REFUSED.replace(
         "├─ pytorch {}  is", "├─ python 3.8 would require\n│  └─ pytorch 1.8.0 , which conflicts\n├─ pytorch {}  is"
     )

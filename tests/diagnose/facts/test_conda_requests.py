@@ -1,4 +1,4 @@
-"""What the rules decide where conda, mamba or pixi cannot meet a request."""
+"""Decisions of the rules if conda, mamba or pixi cannot satisfy a request."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ NOT_AVAILABLE = "PackagesNotFoundError: The following packages are not available
         ("cudnn=99", "", "conda-package-missing"),
     ],
 )
-def test_what_conda_does_not_find(wanted: str, channels: str, cause: str) -> None:
+def test_packages_that_conda_does_not_find(wanted: str, channels: str, cause: str) -> None:
     assert causes_of(NOT_AVAILABLE.format(wanted, channels)) == [cause]
 
 
@@ -32,24 +32,24 @@ WANTS = (
     "  - package {} requires pytorch-cuda {}, but none of the providers can be installed\n"
     "Could not solve for environment specs\n"
 )
-ASKED = "├─ pytorch-cuda =={} ha16c6d3_5 is requested and can be installed;"
+REQUESTED = "├─ pytorch-cuda =={} ha16c6d3_5 is requested and can be installed;"
 
 
 @pytest.mark.parametrize(
-    ("package", "asked", "told"),
+    ("package", "requested", "expected"),
     [
         ("torchaudio-2.0.2-py310_cu117", "12.1", "pytorch-cuda 11.7 and 11.8"),
         ("torchaudio-0.13.1-py310_cu117", "11.8", "PyTorch 1.13"),
         ("torchvision-0.16.0-py310_cu118", "12.4", "PyTorch 2.1"),
     ],
 )
-def test_a_pytorch_that_was_not_built_for_the_pytorch_cuda(package: str, asked: str, told: str) -> None:
-    assert told in words_of(WANTS.format(package, "11.7.*") + ASKED.format(asked))
+def test_a_pytorch_that_was_not_built_for_the_pytorch_cuda(package: str, requested: str, expected: str) -> None:
+    assert expected in words_of(WANTS.format(package, "11.7.*") + REQUESTED.format(requested))
 
 
 def test_a_pytorch_cuda_that_fits_is_not_blamed() -> None:
     assert "was not built" not in words_of(
-        WANTS.format("pytorch-2.1.0-py310_cuda11.8", "11.8.*") + ASKED.format("12.1")
+        WANTS.format("pytorch-2.1.0-py310_cuda11.8", "11.8.*") + REQUESTED.format("12.1")
     )
     assert "was not built" not in words_of(WANTS.format("pytorch-2.1.0-py310_cuda11.8", "11.8.*"))
 
@@ -67,7 +67,7 @@ MISSING = "Could not solve for environment specs: pytorch\n└─ {} , which doe
         (MISSING.format("python_abi 3.13.*"), None, ["conda-unsatisfiable"]),
     ],
 )
-def test_what_others_need_and_no_channel_has(text: str, platform: Platform | None, causes: list[str]) -> None:
+def test_requirements_of_others_that_no_channel_has(text: str, platform: Platform | None, causes: list[str]) -> None:
     assert causes_of(text, Given(platform=platform)) == causes
 
 

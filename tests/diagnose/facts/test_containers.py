@@ -6,7 +6,7 @@ import pytest
 
 from envsolve.diagnose.facts.machine import runtime_reason
 from envsolve.model.host import Platform
-from tests.diagnose.facts.driver_cases import WSL, Known, case_of, seen, told, words
+from tests.diagnose.facts.driver_cases import WSL, Known, case_of, cause_ids, seen, words
 from tests.diagnose.facts.library_cases import case_of as read
 
 REASONS = [
@@ -27,9 +27,9 @@ REASONS = [
 
 
 @pytest.mark.parametrize(("stage", "reason", "expected"), REASONS)
-def test_what_nvidias_container_runtime_says(stage: str, reason: str, expected: str) -> None:
+def test_messages_of_nvidias_container_runtime(stage: str, reason: str, expected: str) -> None:
     sighting = seen("container-runtime-failed", stage=stage, reason=reason)
-    assert told(Known(), sighting) == [expected]
+    assert cause_ids(Known(), sighting) == [expected]
     reason = runtime_reason(case_of(Known(), sighting), (sighting,)) or ""
     assert "\\" not in reason
     assert not reason.endswith("unknown")
@@ -37,9 +37,9 @@ def test_what_nvidias_container_runtime_says(stage: str, reason: str, expected: 
 
 
 @pytest.mark.parametrize("other", ["wsl-without-adapter", "driver-version-mismatch", "device-files-denied"])
-def test_what_a_line_of_the_container_runtime_says_in_other_words_is_told_once(other: str) -> None:
+def test_a_second_wording_of_the_container_runtime_is_not_reported_twice(other: str) -> None:
     sighting = seen("container-runtime-failed", stage="initialization", reason="nvml error")
-    assert told(Known(), sighting, seen(other)) == []
+    assert cause_ids(Known(), sighting, seen(other)) == []
 
 
 @pytest.mark.parametrize(
@@ -57,7 +57,7 @@ def test_what_a_line_of_the_container_runtime_says_in_other_words_is_told_once(o
         ("WSL 1.2.5.0", set()),
     ],
 )
-def test_which_windows_and_which_wsl_is_told(line: str, expected: set[str]) -> None:
+def test_the_release_of_windows_and_wsl_is_reported(line: str, expected: set[str]) -> None:
     about = ("windows-without-gpu-for-wsl", "wsl-1")
     assert {it.symptom for it in read(line).sightings if it.symptom in about} == expected
 
@@ -65,16 +65,18 @@ def test_which_windows_and_which_wsl_is_told(line: str, expected: set[str]) -> N
 def test_a_docker_on_an_old_windows() -> None:
     failed = seen("container-runtime-failed", stage="initialization", reason="load library failed: libnvidia-ml.so.1")
     old = seen("windows-without-gpu-for-wsl", build_of_version="19042", version="20H2")
-    assert told(Known(clues=WSL), failed, old) == [
+    assert cause_ids(Known(clues=WSL), failed, old) == [
         "windows-too-old-for-wsl", "wsl-driver-not-reached", "container-host-driver",
     ]  # fmt: skip
 
 
 def test_wsl_that_blocks_the_gpu() -> None:
     blocked = seen("wsl-gpu-blocked")
-    assert told(Known(), blocked, seen("tcc-mode")) == ["wsl-tcc-mode"]
-    assert told(Known(), blocked, seen("windows-without-gpu-for-wsl", build="18363"))[0] == "windows-too-old-for-wsl"
-    assert told(Known(), blocked) == ["wsl-gpu-blocked", "wsl-tcc-mode"]
+    assert cause_ids(Known(), blocked, seen("tcc-mode")) == ["wsl-tcc-mode"]
+    assert (
+        cause_ids(Known(), blocked, seen("windows-without-gpu-for-wsl", build="18363"))[0] == "windows-too-old-for-wsl"
+    )
+    assert cause_ids(Known(), blocked) == ["wsl-gpu-blocked", "wsl-tcc-mode"]
 
 
 @pytest.mark.parametrize(
@@ -87,17 +89,17 @@ def test_wsl_that_blocks_the_gpu() -> None:
     ],
 )
 def test_which_capability_brings_a_library(library: str, capability: str) -> None:
-    said = words(Known(), seen("driver-capability-missing", library, library=library))
-    assert f"NVIDIA_DRIVER_CAPABILITIES=compute,utility,{capability} IMAGE" in said
+    answer = words(Known(), seen("driver-capability-missing", library, library=library))
+    assert f"NVIDIA_DRIVER_CAPABILITIES=compute,utility,{capability} IMAGE" in answer
 
 
 def test_docker_on_windows_has_no_toolkit_to_install() -> None:
     known = Known(platform=Platform.WIN_64)
-    assert told(known, seen("container-toolkit-missing")) == ["container-on-windows", "container-toolkit-missing"]
+    assert cause_ids(known, seen("container-toolkit-missing")) == ["container-on-windows", "container-toolkit-missing"]
     registered = seen("container-toolkit-missing", runtime="unknown or invalid runtime name: nvidia")
-    assert told(known, registered) == ["container-toolkit-missing"]
+    assert cause_ids(known, registered) == ["container-toolkit-missing"]
 
 
 @pytest.mark.parametrize("symptom", ["container-toolkit-missing", "image-without-driver"])
 def test_no_container_has_a_gpu_on_a_mac(symptom: str) -> None:
-    assert told(Known(platform=Platform.OSX_ARM64), seen(symptom)) == ["macos-without-cuda"]
+    assert cause_ids(Known(platform=Platform.OSX_ARM64), seen(symptom)) == ["macos-without-cuda"]

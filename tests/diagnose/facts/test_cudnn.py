@@ -1,4 +1,4 @@
-"""What the rules on cuDNN decide: which version is wanted and which is there, what makes it fail on which machine."""
+"""Decisions of the rules on cuDNN: which version is needed, which is installed, and why it fails on which machine."""
 
 from __future__ import annotations
 
@@ -42,11 +42,11 @@ def test_a_number_is_read_as_cudnn_counts(number: str, version: str) -> None:
         ("8.9.7", "8.6.0", "cudnn-newer-than-built"),
     ],
 )
-def test_which_is_the_older_decides(found: str, built: str, cause: str) -> None:
-    said = words_of(LOADED.format(found, built))
+def test_the_older_version_decides(found: str, built: str, cause: str) -> None:
+    answer = words_of(LOADED.format(found, built))
     assert causes_of(LOADED.format(found, built)) == [cause]
-    assert said.startswith(f"cuDNN {found} is loaded")
-    assert built in said
+    assert answer.startswith(f"cuDNN {found} is loaded")
+    assert built in answer
 
 
 @pytest.mark.parametrize(
@@ -65,15 +65,13 @@ def test_which_is_the_older_decides(found: str, built: str, cause: str) -> None:
         ("8.7.0", "8.8.0", Given(), None),
     ],
 )
-def test_a_package_is_named_for_the_cuda_of_the_build(
-    found: str, built: str, given: Given, command: str | None
-) -> None:
-    said = words_of(LOADED.format(found, built), given)
-    assert (command or "Install cuDNN") in said
-    assert ('pip install "' in said) == (command is not None)
+def test_the_package_is_for_the_cuda_of_the_build(found: str, built: str, given: Given, command: str | None) -> None:
+    answer = words_of(LOADED.format(found, built), given)
+    assert (command or "Install cuDNN") in answer
+    assert ('pip install "' in answer) == (command is not None)
 
 
-def test_the_least_that_jax_takes_counts_before_what_it_was_built_with() -> None:
+def test_the_minimum_of_jax_counts_before_the_version_it_was_built_with() -> None:
     text = (
         "Outdated cuDNN installation found.\nVersion JAX was built against: 8907\nMinimum supported: 9100\n"
         "Installed version: 8907"
@@ -100,7 +98,7 @@ MISSING = (
         ),
     ],
 )
-def test_the_cudnn_that_is_there_decides_why_it_is_not_found(beside: str, causes: list[str]) -> None:
+def test_the_installed_cudnn_decides_why_it_is_not_found(beside: str, causes: list[str]) -> None:
     assert causes_of(f"{MISSING}\n{beside}") == causes
 
 
@@ -113,7 +111,7 @@ def test_the_cudnn_that_is_there_decides_why_it_is_not_found(beside: str, causes
         ("The third-party dynamic library (cudnn64_7.dll) that Paddle depends on is not configured", "cuDNN 7"),
     ],
 )
-def test_a_file_name_tells_the_major_that_is_wanted(text: str, wanted: str) -> None:
+def test_a_file_name_gives_the_required_major(text: str, wanted: str) -> None:
     assert wanted in words_of(text).splitlines()[0]
 
 
@@ -144,7 +142,7 @@ def test_the_package_is_for_the_cuda_beside_it(text: str, package: str | None) -
         ("127", ["cudnn-mixed"]),
     ],
 )
-def test_windows_number_tells_what_is_wrong_with_a_dll(code: str, causes: list[str]) -> None:
+def test_the_error_number_of_windows_explains_a_broken_dll(code: str, causes: list[str]) -> None:
     assert causes_of(f"Could not load library cudnn_cnn_infer64_8.dll. Error code {code}") == causes
 
 
@@ -212,7 +210,7 @@ def test_a_cudnn_that_is_installed_beside_the_loaded_one_is_not_installed_again(
     assert 'pip install "nvidia-cudnn-cu12>=9.8,<10"' in words_of(f"jax {loaded}\nnvidia-cudnn-cu12: 9.7.1.26")
 
 
-def test_a_known_gpu_and_build_rule_the_causes_out_that_contradict_them() -> None:
+def test_a_known_gpu_and_build_exclude_contradicting_causes() -> None:
     given = Given(capabilities=(ComputeCapability(8, 6),), packages={"torch": "1.5.1+cu101"})
     assert {"cudnn-broken", "cudnn-without-code-for-gpu"} & {*causes_of(EXECUTION, given)} == set()
     new = Given(driver=DriverVersion.parse("580.65.06"), packages={"torch": "2.2.0+cu121"})

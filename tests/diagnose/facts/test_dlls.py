@@ -1,4 +1,4 @@
-"""What is made of DLLs that Windows does not load: its error number and the name of the DLL or module decide."""
+"""DLLs that Windows does not load: its error number and the name of the DLL or module decide."""
 
 from __future__ import annotations
 
@@ -34,14 +34,14 @@ DLL = r"OSError: [WinError {}] {}. Error loading \"C:\env\lib\site-packages\torc
 @pytest.mark.parametrize(
     "words", ["The specified module could not be found", "找不到指定的模块", "Le module spécifié est introuvable"]
 )
-def test_windows_number_and_the_name_decide_in_every_language(
+def test_the_error_number_of_windows_and_the_name_decide_in_every_language(
     code: str, name: str, first: str | None, words: str
 ) -> None:
     causes = causes_of(DLL.format(code, words, name).replace('\\"', '"'))
     assert (causes[0] if causes else None) == first
 
 
-def test_a_known_version_rules_the_fault_of_another_release_out() -> None:
+def test_a_known_version_excludes_the_fault_of_another_release() -> None:
     text = DLL.format("126", "", "shm.dll").replace('\\"', '"')
     assert causes_of(text, Given(packages={"torch": "2.6.0"}))[0] == "visual-cpp-missing"
 
@@ -60,7 +60,7 @@ def test_a_known_version_rules_the_fault_of_another_release_out() -> None:
         ("%1 n'est pas une application Win32 valide.", "193"),
     ],
 )
-def test_words_stand_for_a_number_where_none_is_told(words: str, code: str) -> None:
+def test_words_are_used_without_a_number(words: str, code: str) -> None:
     case = case_of(f"ImportError: DLL load failed while importing _C: {words}")
     assert dll_error(case, case.of("module-not-loaded")) == code
 
@@ -77,12 +77,12 @@ def test_words_stand_for_a_number_where_none_is_told(words: str, code: str) -> N
         ("win32api", {}, "system-module-not-loaded"),
     ],
 )
-def test_a_module_tells_which_dlls_it_may_miss(module: str, packages: Mapping[str, str], first: str) -> None:
+def test_the_module_decides_which_dlls_may_be_missing(module: str, packages: Mapping[str, str], first: str) -> None:
     text = f"ImportError: DLL load failed while importing {module}: The specified module could not be found."
     assert causes_of(text, Given(packages=packages))[0] == first
 
 
-def test_zluda_is_not_told_as_a_matter_of_cuda() -> None:
+def test_zluda_is_not_reported_as_cuda() -> None:
     text = r'OSError: [WinError 126] Error loading "D:\FramePack-ZLUDA\venv\lib\site-packages\torch\lib\cudnn64_9.dll"'
     assert causes_of(text) == []
 
@@ -120,13 +120,13 @@ def test_onnxruntime_needs_one_major_of_cudnn(
     version: str, cudnn: str, is_other: bool, for_cuda_12: str | None
 ) -> None:
     given = Given(packages={"onnxruntime-gpu": version}, platform=Platform.WIN_64)
-    said = words_of(f"cuDNN: {cudnn}\n{PROVIDER.replace(chr(34), '')}", given)
-    assert (f"Installed is cuDNN {cudnn}, another major version." in said) == is_other
-    assert ("Microsoft's own index" in said) == (for_cuda_12 is not None)
-    assert (for_cuda_12 or "") in said
+    answer = words_of(f"cuDNN: {cudnn}\n{PROVIDER.replace(chr(34), '')}", given)
+    assert (f"Installed is cuDNN {cudnn}, another major version." in answer) == is_other
+    assert ("Microsoft's own index" in answer) == (for_cuda_12 is not None)
+    assert (for_cuda_12 or "") in answer
 
 
-def test_onnxruntimes_last_word_counts_where_no_other_rule_explains_it() -> None:
+def test_the_last_message_of_onnxruntime_counts_without_another_rule() -> None:
     text = "EP Error onnxruntime::CreateExecutionProviderInstance CUDA_PATH is set but CUDA wasn't able to be loaded."
     assert causes_of(text) == ["onnxruntime-cuda-dependency"]
     assert causes_of(f"{text}\nFalling back to ['CPUExecutionProvider'] and retrying.") == []
@@ -171,7 +171,7 @@ def test_error_127_names_the_package_and_is_no_missing_file(text: str, first: st
         ("onnxruntime_pybind11_state", "onnxruntime", ["visual-cpp-outdated", "onnxruntime-other-copy"]),
     ],
 )
-def test_error_1114_is_told_by_the_import_of_its_framework(module: str, imported: str, causes: list[str]) -> None:
+def test_error_1114_belongs_to_the_import_of_its_framework(module: str, imported: str, causes: list[str]) -> None:
     text = f"DLL load failed while importing {module}: A dynamic link library (DLL) initialization routine failed."
     assert causes_of(text) == causes
     assert f"Import {imported} before other packages" in words_of(text)

@@ -1,4 +1,4 @@
-"""Rules on the driver's version decide by what else is known: the same error has other causes on other machines."""
+"""Rules on the driver's version depend on other facts: the same error has other causes on other machines."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from envsolve.diagnose.facts import CaseFacts, driver
 from envsolve.findings.catalogue import shipped
 from envsolve.model.host import Platform
 from envsolve.model.versions import CudaVersion
-from tests.diagnose.facts.driver_cases import KNOWLEDGE, Known, case_of, only, seen, told, words
+from tests.diagnose.facts.driver_cases import KNOWLEDGE, Known, case_of, cause_ids, only, seen, words
 
 TOO_OLD = "driver version is insufficient for CUDA runtime version"
 
@@ -48,9 +48,9 @@ INSUFFICIENT = [
 
 
 @pytest.mark.parametrize(("known", "expected"), INSUFFICIENT)
-def test_error_35_has_the_causes_that_the_machine_allows(known: Known, expected: list[str]) -> None:
+def test_error_35_has_the_possible_causes_on_this_machine(known: Known, expected: list[str]) -> None:
     sighting = seen("driver-too-old", TOO_OLD)
-    assert told(known, sighting) == expected
+    assert cause_ids(known, sighting) == expected
 
 
 @pytest.mark.parametrize(
@@ -58,7 +58,7 @@ def test_error_35_has_the_causes_that_the_machine_allows(known: Known, expected:
 )
 def test_a_windows_without_gpus_for_wsl_is_the_only_cause(symptom: str, cause: str) -> None:
     sighting = seen("driver-too-old", TOO_OLD)
-    assert told(Known(driver="465.21", clues={"wsl": "WSL"}), sighting, seen(symptom, build="18363")) == [cause]
+    assert cause_ids(Known(driver="465.21", clues={"wsl": "WSL"}), sighting, seen(symptom, build="18363")) == [cause]
 
 
 FOUND = [
@@ -80,13 +80,13 @@ FOUND = [
 
 
 @pytest.mark.parametrize(("number", "known", "expected"), FOUND)
-def test_the_number_of_the_driver_tells_what_it_runs(number: str, known: Known, expected: str) -> None:
+def test_the_driver_version_decides_what_it_runs(number: str, known: Known, expected: str) -> None:
     sighting = seen("driver-too-old", cuda=number)
-    assert told(known, sighting) == ["driver-too-old"]
+    assert cause_ids(known, sighting) == ["driver-too-old"]
     assert expected in words(known, sighting)
 
 
-def test_a_driver_that_was_only_told_by_its_cuda_limits_the_solver() -> None:
+def test_a_driver_known_only_by_its_cuda_limits_the_solver() -> None:
     sighting = seen("driver-too-old", cuda="11040")
     remedy = only(Known(), sighting).remedy
     assert remedy is not None
@@ -95,9 +95,9 @@ def test_a_driver_that_was_only_told_by_its_cuda_limits_the_solver() -> None:
 
 @pytest.mark.parametrize(("gpu", "has_build"), [(None, True), ("8.6", True), ("12.0", False)])
 def test_a_driver_older_than_the_gpu_runs_no_build(gpu: str | None, has_build: bool) -> None:
-    said = words(Known(driver="470.86", gpu=gpu, packages={"torch": ""}), seen("driver-too-old", cuda="11040"))
-    assert ("for CUDA 11.8 or older" in said) is has_build
-    assert ("branch R570 or newer" in said) is (gpu == "12.0")
+    answer = words(Known(driver="470.86", gpu=gpu, packages={"torch": ""}), seen("driver-too-old", cuda="11040"))
+    assert ("for CUDA 11.8 or older" in answer) is has_build
+    assert ("branch R570 or newer" in answer) is (gpu == "12.0")
 
 
 def test_pytorch_is_known_by_its_own_words() -> None:
@@ -112,7 +112,7 @@ def test_pytorch_is_known_by_its_own_words() -> None:
 @pytest.mark.parametrize("number", ["2147483647", "0", "999999"])
 def test_a_number_that_is_no_cuda_is_not_nvidias(number: str) -> None:
     sighting = seen("driver-too-old", cuda=number)
-    assert told(Known(), sighting) == ["driver-not-nvidia"]
+    assert cause_ids(Known(), sighting) == ["driver-not-nvidia"]
 
 
 CONDA = [
@@ -125,9 +125,9 @@ CONDA = [
 
 
 @pytest.mark.parametrize(("fields", "known", "expected"), CONDA)
-def test_what_conda_says_of_its_virtual_package(fields: dict[str, str], known: Known, expected: str) -> None:
+def test_messages_of_conda_about_its_virtual_package(fields: dict[str, str], known: Known, expected: str) -> None:
     sighting = seen("conda-cuda", **fields)
-    assert told(known, sighting)[0] == expected
+    assert cause_ids(known, sighting)[0] == expected
 
 
 IMAGES = [
@@ -148,18 +148,18 @@ IMAGES = [
 
 
 @pytest.mark.parametrize(("fields", "known", "wanted", "minor"), IMAGES)
-def test_what_an_image_asks_of_the_host(fields: dict[str, str], known: Known, wanted: str, minor: str) -> None:
+def test_requirements_of_an_image_on_the_host(fields: dict[str, str], known: Known, wanted: str, minor: str) -> None:
     sighting = seen("driver-too-old-for-image", **fields)
-    said = words(known, sighting)
-    assert f"needs a driver that fully supports CUDA {wanted}" in said
-    assert f"Update the NVIDIA driver of the host to {KNOWLEDGE.full_driver(CudaVersion.parse(wanted))}" in said
-    assert minor in said
-    assert ("minor-version compatibility" in said) is bool(minor)
+    answer = words(known, sighting)
+    assert f"needs a driver that fully supports CUDA {wanted}" in answer
+    assert f"Update the NVIDIA driver of the host to {KNOWLEDGE.full_driver(CudaVersion.parse(wanted))}" in answer
+    assert minor in answer
+    assert ("minor-version compatibility" in answer) is bool(minor)
 
 
 def test_arguments_of_a_container_alone_mean_nothing() -> None:
     sighting = seen("driver-too-old-for-image", image="9.0")
-    assert told(Known(), sighting) == []
+    assert cause_ids(Known(), sighting) == []
 
 
 PTX = [
@@ -188,8 +188,8 @@ PTX = [
 
 @pytest.mark.parametrize(("fields", "known", "expected"), PTX)
 def test_ptx_that_is_too_new(fields: dict[str, str], known: Known, expected: list[str]) -> None:
-    said = words(known, seen("ptx-too-new", **fields))
-    assert [it for it in expected if it not in said] == []
+    answer = words(known, seen("ptx-too-new", **fields))
+    assert [it for it in expected if it not in answer] == []
 
 
 ENDED = [
@@ -207,7 +207,7 @@ ENDED = [
 @pytest.mark.parametrize(("fields", "known", "expected"), ENDED)
 def test_a_driver_that_is_too_new(fields: dict[str, str], known: Known, expected: list[str]) -> None:
     sighting = seen("driver-branch-ended", **fields)
-    assert told(known, sighting) == expected
+    assert cause_ids(known, sighting) == expected
 
 
 MODULES = [
@@ -236,7 +236,7 @@ MODULES = [
 @pytest.mark.parametrize(("fields", "known", "expected"), MODULES)
 def test_modules_that_do_not_support_a_gpu(fields: dict[str, str], known: Known, expected: list[str]) -> None:
     sighting = seen("gpu-not-supported-by-module", **fields)
-    assert told(known, sighting) == expected
+    assert cause_ids(known, sighting) == expected
 
 
 def test_a_gpu_is_known_by_its_pci_number() -> None:
@@ -253,7 +253,7 @@ def test_a_gpu_is_known_by_its_pci_number() -> None:
 )
 def test_a_program_that_refuses_a_driver(wants: str, found: str, expected: str) -> None:
     sighting = seen("driver-newer-than-program", program="CUDA.jl", wants=wants, found=found)
-    assert told(Known(gpu="6.1"), sighting) == [expected]
+    assert cause_ids(Known(gpu="6.1"), sighting) == [expected]
     assert ("CUDA 12.9 is the last for compute capability 6.1" in words(Known(gpu="6.1"), sighting)) is (
         found == "13.0"
     )
@@ -275,9 +275,9 @@ UNAVAILABLE = [
 
 
 @pytest.mark.parametrize(("known", "expected"), UNAVAILABLE)
-def test_no_cuda_is_the_drivers_fault_only_where_versions_prove_it(known: Known, expected: list[str]) -> None:
+def test_missing_cuda_is_a_fault_of_the_driver_only_if_versions_prove_it(known: Known, expected: list[str]) -> None:
     sighting = seen("cuda-unavailable")
-    assert told(known, sighting) == expected
+    assert cause_ids(known, sighting) == expected
 
 
 @pytest.mark.parametrize(
@@ -296,7 +296,7 @@ def test_whether_a_driver_supports_a_gpu(capability: str, version: str, too_new:
     assert facts("driver_too_old_for_gpu") is too_old
 
 
-def test_the_number_of_the_driver_counts_before_what_an_image_makes_of_it() -> None:
+def test_the_driver_version_counts_before_that_of_an_image() -> None:
     case = case_of(Known(driver="470.161.03", clues={"driver_cuda": "11.8"}))
     assert driver.driver_full(case, ()) == CudaVersion(11, 4)
     assert driver.driver_newest(case, ()) == CudaVersion(11, 8)

@@ -1,4 +1,4 @@
-"""Rules on a driver in trouble: two versions of it, numbers of errors, a driver that does not start."""
+"""Rules on a failing driver: two versions of it, numbers of errors, a driver that does not start."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import pytest
 
 from envsolve.diagnose.case import Sighting
 from envsolve.model.host import Platform
-from tests.diagnose.facts.driver_cases import DOCKER, WSL, Known, case_of, seen, told, words
+from tests.diagnose.facts.driver_cases import DOCKER, WSL, Known, case_of, cause_ids, seen, words
 
 NUMBERS = [
     ("3", "driver-not-initialized"),
@@ -30,7 +30,9 @@ NUMBERS = [
 
 @pytest.mark.parametrize(("number", "cause"), NUMBERS)
 def test_a_number_means_what_its_words_mean(number: str, cause: str) -> None:
-    assert told(Known(), seen("cuda-error-number", "failed call to cuInit: UNKNOWN ERROR", number=number))[0] == cause
+    assert (
+        cause_ids(Known(), seen("cuda-error-number", "failed call to cuInit: UNKNOWN ERROR", number=number))[0] == cause
+    )
 
 
 @pytest.mark.parametrize("number", ["2", "700", "1"])
@@ -38,13 +40,13 @@ def test_a_number_of_another_subject_is_left_alone(number: str) -> None:
     assert case_of(Known(), seen("cuda-error-number", number=number)).sightings[0].symptom == "cuda-error-number"
 
 
-def test_what_starts_containers_speaks_of_the_host() -> None:
+def test_messages_of_container_runtimes_are_about_the_host() -> None:
     line = "nvidia-container-cli: initialization error: nvml error: driver/library version mismatch"
     sighting = seen("driver-version-mismatch", line, by_driver="driver/library version mismatch")
-    assert told(Known(clues=DOCKER), sighting) == ["driver-version-mismatch"]
+    assert cause_ids(Known(clues=DOCKER), sighting) == ["driver-version-mismatch"]
 
 
-def test_a_number_beside_its_words_is_told_once() -> None:
+def test_a_number_with_its_words_is_reported_once() -> None:
     sightings = (seen("cuda-error-number", number="804"), seen("forward-compatibility-unsupported"))
     assert len(case_of(Known(), *sightings).of("forward-compatibility-unsupported")) == 1
 
@@ -87,13 +89,13 @@ MISMATCH = [
 
 @pytest.mark.parametrize(("known", "fields", "expected"), MISMATCH)
 def test_why_module_and_library_differ(known: Known, fields: dict[str, str], expected: list[str]) -> None:
-    assert told(known, seen("driver-version-mismatch", **fields)) == expected
+    assert cause_ids(known, seen("driver-version-mismatch", **fields)) == expected
 
 
-def test_packages_tell_the_version_of_the_libraries() -> None:
+def test_packages_give_the_version_of_the_libraries() -> None:
     sightings = (seen("driver-version-mismatch", by_driver="mismatch"), seen("driver-packages", package="525.85.12"))
-    said = words(Known(clues={"driver": "520.56.06"}), *sightings)
-    assert "The kernel module is 520.56.06, the driver's libraries are 525.85.12." in said
+    answer = words(Known(clues={"driver": "520.56.06"}), *sightings)
+    assert "The kernel module is 520.56.06, the driver's libraries are 525.85.12." in answer
 
 
 COMPAT = [
@@ -107,14 +109,14 @@ COMPAT = [
 
 @pytest.mark.parametrize(("known", "others", "expected"), COMPAT)
 def test_error_804(known: Known, others: tuple[Sighting, ...], expected: list[str]) -> None:
-    assert told(known, seen("forward-compatibility-unsupported"), *others) == expected
+    assert cause_ids(known, seen("forward-compatibility-unsupported"), *others) == expected
 
 
 def test_the_cuda_that_an_image_shows_is_not_the_drivers() -> None:
     sighting = seen("forward-compatibility-unsupported")
-    said = words(Known(driver="470.161.03", clues={"driver_cuda": "11.8"}), sighting)
-    assert "shows CUDA 11.8 only because of the compat library" in said
-    assert "to 520.61.05 or newer" in said
+    answer = words(Known(driver="470.161.03", clues={"driver_cuda": "11.8"}), sighting)
+    assert "shows CUDA 11.8 only because of the compat library" in answer
+    assert "to 520.61.05 or newer" in answer
 
 
 UNKNOWN = [
@@ -141,7 +143,7 @@ UNKNOWN = [
 
 @pytest.mark.parametrize(("known", "line", "expected"), UNKNOWN)
 def test_the_unknown_error(known: Known, line: str, expected: list[str]) -> None:
-    assert told(known, seen("driver-unknown-error", line)) == expected
+    assert cause_ids(known, seen("driver-unknown-error", line)) == expected
 
 
 INITIAL = [
@@ -168,21 +170,21 @@ INITIAL = [
 
 @pytest.mark.parametrize(("known", "line", "expected"), INITIAL)
 def test_error_3(known: Known, line: str, expected: list[str]) -> None:
-    assert told(known, seen("driver-not-initialized", line)) == expected
+    assert cause_ids(known, seen("driver-not-initialized", line)) == expected
 
 
-def test_a_gpu_held_alone_is_told_with_its_mode() -> None:
-    assert told(Known(), seen("gpu-unavailable"), seen("exclusive-mode")) == ["gpu-unavailable"]
-    assert told(Known(), seen("gpu-unavailable")) == ["gpu-unavailable", "gpu-stuck"]
-    assert told(Known(clues=WSL), seen("gpu-unavailable")) == ["gpu-stuck", "gpu-unavailable"]
+def test_a_gpu_in_exclusive_mode_is_reported_with_its_mode() -> None:
+    assert cause_ids(Known(), seen("gpu-unavailable"), seen("exclusive-mode")) == ["gpu-unavailable"]
+    assert cause_ids(Known(), seen("gpu-unavailable")) == ["gpu-unavailable", "gpu-stuck"]
+    assert cause_ids(Known(clues=WSL), seen("gpu-unavailable")) == ["gpu-stuck", "gpu-unavailable"]
 
 
 def test_a_library_of_an_older_driver_is_to_be_removed() -> None:
     sighting = seen("driver-version-mismatch", kernel="384.130.0", library="375.66.0")
-    said = words(Known(), sighting)
-    assert "the library is the older one" in said
-    assert "Remove the libraries of 375.66.0" in said
-    assert "ldconfig -p | grep libcuda" in said
+    answer = words(Known(), sighting)
+    assert "the library is the older one" in answer
+    assert "Remove the libraries of 375.66.0" in answer
+    assert "ldconfig -p | grep libcuda" in answer
 
 
 PROC = {"kernel": "535.104.12"}
@@ -196,16 +198,16 @@ NAMED = [
 ]
 
 
-@pytest.mark.parametrize(("told_by_nvml", "parts", "clues", "expected"), NAMED)
-def test_the_versions_that_are_told_are_named(
-    told_by_nvml: dict[str, str], parts: dict[str, str], clues: dict[str, str], expected: str
+@pytest.mark.parametrize(("nvml_fields", "parts", "clues", "expected"), NAMED)
+def test_the_reported_versions_are_named(
+    nvml_fields: dict[str, str], parts: dict[str, str], clues: dict[str, str], expected: str
 ) -> None:
-    """NVML tells two numbers of three, so 535.129.03 is not another version than its 535.129."""
-    sighting = seen("driver-version-mismatch", by_driver="mismatch", **told_by_nvml)
+    """NVML reports two of three numbers, so 535.129.03 does not differ from its 535.129."""
+    sighting = seen("driver-version-mismatch", by_driver="mismatch", **nvml_fields)
     beside = (seen("driver-packages", **parts),) if parts else ()
-    said = words(Known(clues=clues), sighting, *beside)
-    assert expected.removesuffix(".") in said
-    assert ("The kernel module is" in said) is ("kernel module is" in expected)
+    answer = words(Known(clues=clues), sighting, *beside)
+    assert expected.removesuffix(".") in answer
+    assert ("The kernel module is" in answer) is ("kernel module is" in expected)
 
 
 START = "out-of-memory-at-start"
@@ -213,8 +215,8 @@ START = "out-of-memory-at-start"
 
 def test_out_of_memory_at_the_first_call_is_mostly_wsls() -> None:
     every = ["wsl-out-of-memory-at-start", "host-memory-limit", "gpu-memory-taken"]
-    assert told(Known(), seen(START)) == every
-    assert told(Known(clues=WSL), seen(START), seen("slurm")) == every
-    assert told(Known(driver="551.52"), seen(START)) == every
-    assert told(Known(), seen(START), seen("slurm")) == every[1:]
-    assert told(Known(driver="535.104.12"), seen(START)) == every[1:]
+    assert cause_ids(Known(), seen(START)) == every
+    assert cause_ids(Known(clues=WSL), seen(START), seen("slurm")) == every
+    assert cause_ids(Known(driver="551.52"), seen(START)) == every
+    assert cause_ids(Known(), seen(START), seen("slurm")) == every[1:]
+    assert cause_ids(Known(driver="535.104.12"), seen(START)) == every[1:]

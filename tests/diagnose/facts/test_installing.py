@@ -1,4 +1,4 @@
-"""What the rules on pip, uv, Poetry and conda decide: Python, platform, index, version, or who excludes whom."""
+"""Decisions of the rules on pip, uv, Poetry and conda: Python, platform, index, version, or conflicting packages."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ ON_MAC = "1.4.0, 1.5.0, 1.6.0, 1.7.0, 2.0.0, 2.2.0, 2.2.1, 2.2.2"
         ("torch", None),
     ],
 )
-def test_what_pip_was_asked_for(requirement: str, version: str | None) -> None:
+def test_the_version_requested_of_pip(requirement: str, version: str | None) -> None:
     case = case_of(NOT_FOUND.format(requirement, "none"))
     assert installing.asked_version(case, case.sightings) == (version and Version(version))
 
@@ -38,7 +38,7 @@ def test_placeholders_of_old_are_no_versions() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "given", "causes", "told"),
+    ("text", "given", "causes", "expected"),
     [
         (NOT_FOUND.format("torch==1.13.1", ON_3_12), None, ["no-wheel-for-python"], "of Python 3.12"),
         (
@@ -89,9 +89,9 @@ def test_placeholders_of_old_are_no_versions() -> None:
         ),
     ],
 )
-def test_why_pip_finds_no_version(text: str, given: Given | None, causes: list[str], told: str) -> None:
+def test_why_pip_finds_no_version(text: str, given: Given | None, causes: list[str], expected: str) -> None:
     assert causes_of(text, given) == causes
-    assert told in words_of(text, given)
+    assert expected in words_of(text, given)
 
 
 @pytest.mark.parametrize(
@@ -109,12 +109,12 @@ def test_why_pip_finds_no_version(text: str, given: Given | None, causes: list[s
         "UnsatisfiableError: The following specifications were found to be in conflict: flask",
     ],
 )
-def test_packages_that_are_not_for_gpus_are_not_spoken_of(text: str) -> None:
+def test_packages_that_are_not_for_gpus_are_not_mentioned(text: str) -> None:
     assert causes_of(text) == []
 
 
 @pytest.mark.parametrize(
-    ("text", "given", "causes", "told"),
+    ("text", "given", "causes", "expected"),
     [
         (
             "ERROR: torch-2.1.0-cp38-cp38-linux_x86_64.whl is not a supported wheel on this platform.",
@@ -197,21 +197,21 @@ def test_packages_that_are_not_for_gpus_are_not_spoken_of(text: str) -> None:
         ),
     ],
 )
-def test_why_an_installer_refuses(text: str, given: Given | None, causes: list[str], told: str) -> None:
+def test_why_an_installer_refuses(text: str, given: Given | None, causes: list[str], expected: str) -> None:
     assert causes_of(text, given) == causes
-    assert told in words_of(text, given)
+    assert expected in words_of(text, given)
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "expected"),
     [
         ("LibMambaUnsatisfiableError: pytorch-cuda conflicts", "pytorch and cuda"),
         ("Could not solve for environment specs\n  cudf 24.12 needs __glibc", "cudf"),
     ],
 )
-def test_a_request_that_cannot_be_met_is_told_for_gpu_packages(text: str, told: str) -> None:
+def test_an_unsatisfiable_request_is_reported_for_gpu_packages(text: str, expected: str) -> None:
     assert causes_of(text) == ["conda-unsatisfiable"]
-    assert told in words_of(text)
+    assert expected in words_of(text)
 
 
 FROM_TORCH = NOT_FOUND.format('nvidia-cudnn-cu12==9.1.0.70; platform_system == "Linux" (from torch)', "none")
@@ -226,7 +226,7 @@ ON_CU124 = "Looking in indexes: https://download.pytorch.org/whl/cu124\n"
         (FROM_TORCH, Platform.LINUX_64, ["no-wheel-for-this-system"]),
     ],
 )
-def test_what_a_wheel_pins_and_the_index_has_lost(text: str, platform: Platform, causes: list[str]) -> None:
+def test_pins_of_a_wheel_that_the_index_no_longer_has(text: str, platform: Platform, causes: list[str]) -> None:
     assert causes_of(text, Given(platform=platform)) == causes
 
 
@@ -239,7 +239,7 @@ ON_CU118 = "2.1.0+cu118, 2.2.0+cu118, 2.3.1+cu118"
 
 
 @pytest.mark.parametrize(
-    ("asked", "listed", "cause", "told"),
+    ("requested", "listed", "cause", "expected"),
     [
         ("2.3.1+cu121", ON_CU118, "build-not-on-this-index", "has a cu121 build of 2.3.1"),
         ("2.3.1+cu124", ON_CU118, "cuda-build-never-published", "as cpu, cu118 and cu121"),
@@ -247,23 +247,23 @@ ON_CU118 = "2.1.0+cu118, 2.2.0+cu118, 2.3.1+cu118"
         ("99.0+cu121", "99.0+cu118", "build-not-on-this-index", "no such build of 99.0"),
     ],
 )
-def test_only_the_matrix_says_that_a_build_never_was(asked: str, listed: str, cause: str, told: str) -> None:
-    text = NOT_FOUND.format(f"torch=={asked}", listed)
+def test_only_the_matrix_says_that_a_build_never_was(requested: str, listed: str, cause: str, expected: str) -> None:
+    text = NOT_FOUND.format(f"torch=={requested}", listed)
     assert causes_of(text) == [cause]
-    assert told in words_of(text)
+    assert expected in words_of(text)
 
 
 @pytest.mark.parametrize(
     "requirement", ["torch==2.4.1", "torch==1.13.1", "tensorflow==2.16.1", "onnxruntime", "triton"]
 )
 @pytest.mark.parametrize("versions", ["none", ON_3_12])
-def test_nobody_on_a_mac_is_sent_to_linux(requirement: str, versions: str) -> None:
+def test_a_mac_user_is_never_sent_to_linux(requirement: str, versions: str) -> None:
     text, given = NOT_FOUND.format(requirement, versions), Given(platform=Platform.OSX_ARM64, python="3.14")
     assert "Linux" not in words_of(text, given)
 
 
 @pytest.mark.parametrize(
-    ("asked", "listed", "platform", "told"),
+    ("requested", "listed", "platform", "expected"),
     [
         ("torch==2.3.0", "2.0.0, 2.2.1, 2.2.2", Platform.OSX_64, "2.2.2 is its last release for macOS on Intel"),
         ("torch==2.3.0", "1.11.0, 1.13.1", Platform.OSX_64, "torch==2.2.2"),
@@ -271,8 +271,8 @@ def test_nobody_on_a_mac_is_sent_to_linux(requirement: str, versions: str) -> No
     ],
 )
 def test_a_version_that_exists_on_other_platforms_is_not_called_unpublished(
-    asked: str, listed: str, platform: Platform, told: str
+    requested: str, listed: str, platform: Platform, expected: str
 ) -> None:
-    text, given = NOT_FOUND.format(asked, listed), Given(platform=platform)
+    text, given = NOT_FOUND.format(requested, listed), Given(platform=platform)
     assert causes_of(text, given) == ["wheel-of-other-platform"]
-    assert told in words_of(text, given)
+    assert expected in words_of(text, given)

@@ -1,4 +1,4 @@
-"""What the rules decide where a package has no wheel for a system: CUDA on a Mac, ARM, what only stood for another."""
+"""Decisions of the rules if a package has no wheel for a system: CUDA on a Mac, ARM, placeholder packages."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def test_a_mac_has_no_package_for_cuda(text: str, package: str) -> None:
     assert causes_of(text.format(package), MAC) == ["no-cuda-on-macos"]
 
 
-def test_uv_is_told_the_same() -> None:
+def test_uv_gets_the_same_advice() -> None:
     text = "Because there is no version of onnxruntime-gpu==1.17.1 and you require onnxruntime-gpu==1.17.1"
     assert causes_of(text, MAC) == ["no-cuda-on-macos"]
 
@@ -56,7 +56,7 @@ def test_a_package_for_the_cpu_is_not_refused_on_a_mac() -> None:
     assert causes_of(NONE.format("onnxruntime"), MAC) == ["no-wheel-for-this-system"]
 
 
-def test_where_the_system_is_not_told_a_mac_is_one_of_the_reasons() -> None:
+def test_without_a_known_system_a_mac_is_one_of_the_reasons() -> None:
     no_mac = "no release has a wheel for macOS"
     assert no_mac in details_of(NONE.format("onnxruntime-gpu"))
     assert no_mac not in details_of(NONE.format("onnxruntime"))
@@ -70,7 +70,7 @@ def test_wheels_for_the_cpu_do_not_count_for_a_package_for_cuda(requirement: str
     assert " only." not in words
 
 
-def test_a_release_that_has_wheels_for_arm_is_not_said_to_have_none() -> None:
+def test_a_release_with_arm_wheels_is_not_reported_to_have_none() -> None:
     assert "first release with a wheel for ARM" not in words_of(UNLISTED.format("onnxruntime-gpu==1.30.0"), ARM)
 
 
@@ -94,5 +94,5 @@ def test_the_last_tensorflow_gpu_had_code(version: str, platform: Platform | Non
     assert (found == ["tensorflow-gpu-removed"]) == gone
 
 
-def test_in_words_of_people_the_version_is_told_before_the_package() -> None:
+def test_in_prose_the_version_comes_before_the_package() -> None:
     assert "2.12.0 has none" in words_of("No version 2.12.0 of the tensorflow-gpu was found.")

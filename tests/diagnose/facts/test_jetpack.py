@@ -1,4 +1,4 @@
-"""A Jetson's CUDA is that of its JetPack: which one is there, and for which one a library was built."""
+"""A Jetson's CUDA is that of its JetPack: which one is installed, and for which one a library was built."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ MISSING = "ImportError: {}: cannot open shared object file: No such file or dire
 
 
 @pytest.mark.parametrize(
-    ("jetpack", "library", "said"),
+    ("jetpack", "library", "expected"),
     [
         ("JetPack 4.4", "libcublas.so.10.0", f"libcublas.so.10.0 is of {OLD}, and {NEW} is installed"),
         ("L4T R32.7.1", "libcublas.so.10.0", f"libcublas.so.10.0 is of {OLD}, and {NEW} is installed"),
@@ -21,15 +21,15 @@ MISSING = "ImportError: {}: cannot open shared object file: No such file or dire
         ("JetPack 9.9", "libcudart.so.9.0", "is for another one"),
     ],
 )
-def test_the_jetpack_that_is_there_and_the_one_that_is_needed(jetpack: str, library: str, said: str) -> None:
-    assert said in words_of(f"{jetpack}\n" + MISSING.format(library))
+def test_the_jetpack_that_is_there_and_the_one_that_is_needed(jetpack: str, library: str, expected: str) -> None:
+    assert expected in words_of(f"{jetpack}\n" + MISSING.format(library))
 
 
 @pytest.mark.parametrize(
     ("library", "command"),
     [("libcudss.so.0", "sudo apt install cudss"), ("libcusparseLt.so.0", "sudo apt install cusparselt")],
 )
-def test_what_jetpack_does_not_contain_is_a_package_of_its_own(library: str, command: str) -> None:
+def test_libraries_missing_from_jetpack_are_separate_packages(library: str, command: str) -> None:
     text = "Jetson Orin, JetPack 6.2\n" + MISSING.format(library)
     assert causes_of(text) == ["library-of-own-package"]
     assert command in words_of(text)

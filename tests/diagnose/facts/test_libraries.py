@@ -1,4 +1,4 @@
-"""What the rules on libraries make of a text and of what is known beside it: whose a file is, why it is not found."""
+"""Results of the rules on libraries for a text and additional facts: who owns a file, why it is not found."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ from tests.diagnose.facts.library_cases import KNOWLEDGE, case_of, causes_of, wo
         ("libopenblas.so.0", Owner.SYSTEM),
     ],
 )
-def test_a_file_name_tells_whose_it_is(file_name: str, owner: Owner) -> None:
+def test_a_file_name_identifies_the_component(file_name: str, owner: Owner) -> None:
     assert owner_of(file_name) is owner
 
 
@@ -150,7 +150,7 @@ def test_the_toolkit_that_is_there_decides_why_it_is_not_found(text: str, causes
         ),
     ],
 )
-def test_whose_a_library_is_decides_what_is_told(text: str, given: Given, causes: list[str]) -> None:
+def test_the_owner_of_a_library_decides_the_advice(text: str, given: Given, causes: list[str]) -> None:
     assert causes_of(text, given) == causes
 
 
@@ -176,9 +176,9 @@ def test_an_extension_has_to_be_of_the_cuda_of_its_framework(
 
 def test_a_gpu_that_the_needed_cuda_does_not_know_is_mentioned() -> None:
     given = Given(capabilities=(ComputeCapability(8, 6),), platform=Platform.WIN_64)
-    said = words_of("Could not load dynamic library 'cudart64_101.dll'; dlerror: cudart64_101.dll not found", given)
-    assert "for CUDA 11.1 or newer" in said
-    assert "capability 8.6" in said
+    answer = words_of("Could not load dynamic library 'cudart64_101.dll'; dlerror: cudart64_101.dll not found", given)
+    assert "for CUDA 11.1 or newer" in answer
+    assert "capability 8.6" in answer
 
 
 def test_the_versions_that_want_a_library_are_those_of_the_matrix() -> None:
@@ -202,7 +202,7 @@ def test_a_toolkit_is_what_is_installed(text: str, found: list[str]) -> None:
     assert [str(it) for it in toolkits(case_of(text))] == found
 
 
-def test_libraries_that_were_opened_tell_the_toolkit_together() -> None:
+def test_opened_libraries_determine_the_toolkit_together() -> None:
     opened = "Successfully opened dynamic library {}\n"
     text = opened.format("libcudart.so.11.0") + opened.format("libcusolver.so.10")
     assert str(opened_span(case_of(text))) == "CUDA 11.0"
@@ -220,7 +220,7 @@ def test_libraries_that_were_opened_tell_the_toolkit_together() -> None:
         ("./program: error while loading shared libraries: " + MISSING.format("libcudart.so.12"), None),
     ],
 )
-def test_what_wants_the_library_is_told_by_the_line_or_by_what_is_near(text: str, program: str | None) -> None:
+def test_the_line_or_its_surroundings_show_what_needs_the_library(text: str, program: str | None) -> None:
     case = case_of(text)
     assert program_of(case, case.of("library-missing")) == program
 
@@ -277,7 +277,7 @@ CUDNN_8 = "Could not load library libcublasLt.so.12. Error: " + MISSING.format("
         ("Cuda compilation tools, release 11.8, V11.8.1", ["cudnn-for-other-cuda", "cuda-library-missing"]),
     ],
 )
-def test_what_cudnn_opens_tells_the_cuda_that_it_is_for(beside: str, causes: list[str]) -> None:
+def test_libraries_that_cudnn_opens_show_its_cuda(beside: str, causes: list[str]) -> None:
     assert causes_of(CUDNN_8 + beside) == causes
 
 
@@ -292,7 +292,7 @@ def test_rapids_is_mostly_of_another_major() -> None:
     assert causes_of("import cuml\n" + MISSING.format("libcudart.so"))[0] == "cuda-library-of-other-cuda"
 
 
-def test_a_list_of_conda_packages_tells_the_toolkit() -> None:
+def test_a_list_of_conda_packages_gives_the_toolkit() -> None:
     assert [
         str(it) for it in toolkits(case_of("cudatoolkit               11.7.0              hd8887f6_10    conda-forge"))
     ] == ["11.7"]

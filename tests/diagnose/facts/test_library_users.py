@@ -1,4 +1,4 @@
-"""Who asks for a library that is not found, and where it is: what is given, what the text says, what is on disk."""
+"""Which program needs a library that is not found, and where it is: from options, from the text or from the disk."""
 
 from __future__ import annotations
 
@@ -31,7 +31,9 @@ IMPORT = 'File "/env/lib/python3.10/site-packages/{0}/__init__.py", line 3, in <
         ),
     ],
 )
-def test_a_pytorch_of_another_cuda_is_not_the_one_that_asks(text: str, packages: Mapping[str, str], title: str) -> None:
+def test_a_pytorch_of_another_cuda_does_not_need_the_library(
+    text: str, packages: Mapping[str, str], title: str
+) -> None:
     end = "" if text.endswith(": ") else "\n"
     text = f"{text}{end}" + MISSING.format("libcudart.so.12")
     assert causes_of(text, Given(packages=packages))[0] == "extension-of-other-cuda"
@@ -40,8 +42,8 @@ def test_a_pytorch_of_another_cuda_is_not_the_one_that_asks(text: str, packages:
 
 def test_the_torchvision_of_the_installed_pytorch_comes_from_its_index() -> None:
     text = IMPORT.format("torchvision") + MISSING.format("libcudart.so.11.0")
-    said = words_of(text, Given(packages={"torch": "2.4.1+cu121"}))
-    assert "torch==2.4.1 torchvision --index-url https://download.pytorch.org/whl/cu121" in said
+    answer = words_of(text, Given(packages={"torch": "2.4.1+cu121"}))
+    assert "torch==2.4.1 torchvision --index-url https://download.pytorch.org/whl/cu121" in answer
 
 
 @pytest.mark.parametrize(
@@ -61,28 +63,28 @@ def test_the_fix_is_the_one_of_the_program(text: str, command: str) -> None:
 
 @pytest.mark.parametrize("name", ["cublas64_12.dll", "cudart64_110.dll"])
 def test_a_dll_is_not_looked_for_on_ld_library_path(name: str) -> None:
-    said = words_of(f"The code execution cannot proceed because {name} was not found.")
-    assert "LD_LIBRARY_PATH" not in said
-    assert "PATH" in said
-    assert "where /R" in said
+    answer = words_of(f"The code execution cannot proceed because {name} was not found.")
+    assert "LD_LIBRARY_PATH" not in answer
+    assert "PATH" in answer
+    assert "where /R" in answer
 
 
 def test_a_program_in_java_gets_no_command_of_pip() -> None:
     text = "ai.onnxruntime.OrtException: Failed to load library libonnxruntime_providers_cuda.so with error: {0}"
-    said = words_of(text.format("libcublasLt.so.12: cannot open shared object file"))
-    assert "Install CUDA 12 and its cuDNN on the system" in said
-    assert 'pip install "' not in said
+    answer = words_of(text.format("libcublasLt.so.12: cannot open shared object file"))
+    assert "Install CUDA 12 and its cuDNN on the system" in answer
+    assert 'pip install "' not in answer
 
 
 @pytest.mark.parametrize("place", ["lib", "lib/python3.11/site-packages/nvidia/cuda_runtime/lib"])
-def test_the_file_is_looked_for_in_the_environment_that_is_given(tmp_path: Path, place: str) -> None:
+def test_the_file_is_searched_in_the_given_environment(tmp_path: Path, place: str) -> None:
     directory = tmp_path / place
     directory.mkdir(parents=True)
     (directory / "libcudart.so.12").write_bytes(b"")
     given = Given(prefix=str(tmp_path))
     assert causes_of(MISSING.format("libcudart.so.12"), given) == ["cuda-library-not-on-path"]
-    said = words_of(MISSING.format("libcudart.so.12"), given)
-    assert f"export LD_LIBRARY_PATH={directory}:$LD_LIBRARY_PATH" in said
+    answer = words_of(MISSING.format("libcudart.so.12"), given)
+    assert f"export LD_LIBRARY_PATH={directory}:$LD_LIBRARY_PATH" in answer
     assert causes_of(MISSING.format("libcudart.so.13"), given) == ["cuda-library-missing"]
     assert f"libcudart.so.13 is not in {tmp_path}" in words_of(MISSING.format("libcudart.so.13"), given)
 
@@ -96,6 +98,6 @@ def test_a_file_of_another_name_is_not_the_one(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("toolkit", "cause"), [("12.4", "cuda-library-not-on-path"), ("13.0", "cuda-library-of-other-cuda")]
 )
-def test_the_toolkit_that_is_given_counts_before_the_text(toolkit: str, cause: str) -> None:
+def test_a_given_toolkit_counts_before_the_text(toolkit: str, cause: str) -> None:
     text = "CUDA: 11.8\n" + MISSING.format("libcudart.so.12")
     assert causes_of(text, Given(toolkit=toolkit)) == [cause]

@@ -1,4 +1,4 @@
-"""Rules on the machine: what is nearer to the root is told, and what follows from it is not."""
+"""Rules on the machine: the root cause is reported, and its consequences are not."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from envsolve.diagnose.diagnosis import diagnoses_of
 from envsolve.diagnose.tables import Tables
 from envsolve.findings.catalogue import shipped
 from envsolve.model.host import Platform
-from tests.diagnose.facts.driver_cases import DOCKER, TABLES, WSL, Known, case_of, seen, told
+from tests.diagnose.facts.driver_cases import DOCKER, TABLES, WSL, Known, case_of, cause_ids, seen
 
 NO_DEVICE = [
     pytest.param(Known(), (), ["no-device", "gpus-hidden", "no-gpu-allocated"], id="nothing is known"),
@@ -44,10 +44,10 @@ NO_DEVICE = [
 
 
 @pytest.mark.parametrize(("known", "others", "expected"), NO_DEVICE)
-def test_no_device_has_the_causes_that_the_machine_allows(
+def test_no_device_has_the_possible_causes_on_this_machine(
     known: Known, others: tuple[Sighting, ...], expected: list[str]
 ) -> None:
-    assert told(known, seen("no-device"), *others) == expected
+    assert cause_ids(known, seen("no-device"), *others) == expected
 
 
 @pytest.mark.parametrize(
@@ -61,12 +61,12 @@ def test_no_device_has_the_causes_that_the_machine_allows(
         "stub-driver-library",
     ],
 )
-def test_no_device_follows_from_what_is_told(root: str) -> None:
-    assert told(Known(), seen("no-device"), seen(root)) == []
+def test_no_device_follows_from_the_reported_cause(root: str) -> None:
+    assert cause_ids(Known(), seen("no-device"), seen(root)) == []
 
 
-def test_no_device_follows_from_an_error_told_by_its_number() -> None:
-    assert told(Known(), seen("no-device"), seen("cuda-error-number", number="803")) == []
+def test_no_device_follows_from_an_error_given_by_number() -> None:
+    assert cause_ids(Known(), seen("no-device"), seen("cuda-error-number", number="803")) == []
 
 
 LIBRARY = [
@@ -99,13 +99,13 @@ LIBRARY = [
 
 @pytest.mark.parametrize(("known", "others", "expected"), LIBRARY)
 def test_why_there_is_no_library_of_the_driver(known: Known, others: tuple[Sighting, ...], expected: list[str]) -> None:
-    assert told(known, seen("driver-library-missing", library="libcuda.so.1"), *others) == expected
+    assert cause_ids(known, seen("driver-library-missing", library="libcuda.so.1"), *others) == expected
 
 
-def test_hidden_gpus_are_told_alone_only_beside_another_trouble() -> None:
-    assert told(Known(), seen("gpus-hidden")) == []
-    assert told(Known(), seen("gpus-hidden"), seen("driver-too-old")) == ["gpus-hidden"]
-    assert told(Known(), seen("gpus-hidden"), seen("driver-too-old"), seen("no-device")) == []
+def test_hidden_gpus_are_only_reported_alone_with_another_problem() -> None:
+    assert cause_ids(Known(), seen("gpus-hidden")) == []
+    assert cause_ids(Known(), seen("gpus-hidden"), seen("driver-too-old")) == ["gpus-hidden"]
+    assert cause_ids(Known(), seen("gpus-hidden"), seen("driver-too-old"), seen("no-device")) == []
 
 
 ASSERT = "RuntimeError: device >= 0 && device < num_gpus INTERNAL ASSERT FAILED"
@@ -136,13 +136,13 @@ OTHERS = [
 
 
 @pytest.mark.parametrize(("symptom", "others", "expected"), OTHERS)
-def test_what_stands_beside_it_ranks_the_causes(symptom: str, others: tuple[str, ...], expected: list[str]) -> None:
+def test_surrounding_symptoms_rank_the_causes(symptom: str, others: tuple[str, ...], expected: list[str]) -> None:
     beside = tuple(seen(it, line="kernel driver does not appear to be running on this host") for it in others)
-    assert told(Known(), seen(symptom), *beside) == expected
+    assert cause_ids(Known(), seen(symptom), *beside) == expected
 
 
 def test_pytorchs_own_check_of_device_numbers_may_be_mig() -> None:
-    assert told(Known(), seen("invalid-device", line=ASSERT)) == ["invalid-device", "mig-one-device"]
+    assert cause_ids(Known(), seen("invalid-device", line=ASSERT)) == ["invalid-device", "mig-one-device"]
 
 
 @pytest.mark.parametrize("symptom", [it.id for it in Tables().symptoms.values() if not it.explains])
@@ -152,14 +152,16 @@ def test_facts_mean_nothing_alone(symptom: str) -> None:
 
 
 @pytest.mark.parametrize("symptom", shipped().rules)
-def test_every_rule_is_used_with_all_that_it_may_meet(symptom: str) -> None:
-    """No rule fails for want of a field, and no cause has broken words, on any kind of machine."""
+def test_every_rule_is_used_with_all_its_facts(symptom: str) -> None:
+    """No rule fails because of a missing field, and no text has gaps, on any kind of machine."""
     kinds = (Known(), Known(clues=DOCKER), Known(clues=WSL), Known(driver="470.86", gpu="6.1"))
     always = {"driver-newer-than-program": {"program": "CUDA.jl", "wants": "CUDA 11.x", "found": "13.0"}}
     for known in kinds:
         case = case_of(known, seen(symptom, **always.get(symptom, {})))
-        for told_ in diagnoses_of(case, TABLES):
-            assert not re.search(r"[{}]|<<|>>| {2}|None", f"{told_.finding.title} {told_.finding.cause}"), told_
+        for diagnosis in diagnoses_of(case, TABLES):
+            assert not re.search(r"[{}]|<<|>>| {2}|None", f"{diagnosis.finding.title} {diagnosis.finding.cause}"), (
+                diagnosis
+            )
 
 
 UUID = {"kind": "MIG", "uuid": "MIG-feee0c61"}
@@ -177,9 +179,9 @@ def test_a_count_is_explained_where_devices_are_named_by_uuid(
     packages: dict[str, str], count: str, by_uuid: bool, expected: list[str]
 ) -> None:
     others = (seen("visible-by-uuid", **UUID),) if by_uuid else ()
-    assert told(Known(packages=packages), seen("device-count", count=count), *others) == expected
+    assert cause_ids(Known(packages=packages), seen("device-count", count=count), *others) == expected
 
 
 @pytest.mark.parametrize("count", ["1", "one"])
-def test_of_several_mig_devices_one_is_counted(count: str) -> None:
-    assert told(Known(), seen("device-count", count=count), seen("mig-devices")) == ["mig-one-device"]
+def test_only_one_of_several_mig_devices_is_counted(count: str) -> None:
+    assert cause_ids(Known(), seen("device-count", count=count), seen("mig-devices")) == ["mig-one-device"]

@@ -1,4 +1,4 @@
-"""What the rules on packages decide: whose a symbol is, what belongs together, which toolkit a build wants."""
+"""Decisions of the rules on packages: who owns a symbol, what is compatible, which toolkit a build needs."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ TORCH = "/home/u/env/lib/python3.10/site-packages/torch/lib/libtorch_cuda.so"
         (None, None),
     ],
 )
-def test_a_file_tells_the_package_that_it_is_of(file: str | None, package: str | None) -> None:
+def test_a_file_path_gives_its_package(file: str | None, package: str | None) -> None:
     assert package_of(file) == package
 
 
@@ -64,12 +64,12 @@ def test_names_of_packages_that_are_built_for_gpus() -> None:
         ("/x/site-packages/bitsandbytes/libbitsandbytes_cpu.so", "cget_managed_ptr", ["bitsandbytes-without-cuda"]),
     ],
 )
-def test_a_symbol_tells_what_does_not_fit(library: str, symbol: str, causes: list[str]) -> None:
+def test_a_symbol_shows_what_is_incompatible(library: str, symbol: str, causes: list[str]) -> None:
     assert causes_of(UNDEFINED.format(library, symbol)) == causes
 
 
 @pytest.mark.parametrize(
-    ("symbol", "given", "told", "untold"),
+    ("symbol", "given", "expected", "unexpected"),
     [
         ("_ZN3c105ErrorC1ENS_14SourceLocationESs", None, "old C++ ABI", "cxx11abiTRUE"),
         ("_ZN5torch3jit17parseSchemaOrNameERKSsb", None, "old C++ ABI", "__cxx11"),
@@ -91,12 +91,12 @@ def test_a_symbol_tells_what_does_not_fit(library: str, symbol: str, causes: lis
         ("_ZN2at19UndefinedTensorImpl10_singletonE", None, "older one", "_GLIBCXX_USE"),
     ],
 )
-def test_a_mangled_name_tells_the_abi_and_the_generation(
-    symbol: str, given: Given | None, told: str, untold: str
+def test_a_mangled_name_shows_the_abi_and_the_generation(
+    symbol: str, given: Given | None, expected: str, unexpected: str
 ) -> None:
     words = words_of(UNDEFINED.format(FLASH, symbol), given)
-    assert told in words
-    assert untold not in words
+    assert expected in words
+    assert unexpected not in words
 
 
 @pytest.mark.parametrize(
@@ -151,7 +151,7 @@ def test_a_function_dates_the_library_that_lacks_it(
 
 
 @pytest.mark.parametrize(
-    ("line", "told"),
+    ("line", "expected"),
     [
         ("undefined symbol: __nvJitLinkComplete_12_4, version libnvJitLink.so.12", "needs an nvJitLink of CUDA 12.4"),
         ("undefined symbol: cusparseSpSM_analysis, version libcusparse.so.11", "nvidia-cusparse-cu11"),
@@ -159,8 +159,8 @@ def test_a_function_dates_the_library_that_lacks_it(
         ("undefined symbol: cudaLaunchKernelExC, version libcudart.so.11.0", "came with CUDA 11.8"),
     ],
 )
-def test_a_library_of_another_release_is_named_with_its_cuda(line: str, told: str) -> None:
-    assert told in words_of(f"ImportError: {TORCH}: {line}")
+def test_a_library_of_another_release_is_named_with_its_cuda(line: str, expected: str) -> None:
+    assert expected in words_of(f"ImportError: {TORCH}: {line}")
 
 
 @pytest.mark.parametrize(
@@ -201,7 +201,7 @@ def test_parts_that_do_not_belong_together(text: str, given: Given | None, cause
 
 
 @pytest.mark.parametrize(
-    ("packages", "told"),
+    ("packages", "expected"),
     [
         ({"torch": "2.4.1", "torchvision": "0.19.1"}, "torch 2.4.1 and torchvision 0.19.1 belong together"),
         ({"torch": "2.4.1", "torchvision": "0.15.2"}, "torchvision 0.15.2 belongs to torch 2.0.1"),
@@ -212,12 +212,12 @@ def test_parts_that_do_not_belong_together(text: str, given: Given | None, cause
         ({"torch": "2.4.1+cu121"}, "whl/cu121"),
     ],
 )
-def test_a_companion_is_matched_to_its_torch_by_the_matrix(packages: dict[str, str], told: str) -> None:
-    assert told in words_of("RuntimeError: operator torchvision::nms does not exist", Given(packages=packages))
+def test_a_companion_is_matched_to_its_torch_by_the_matrix(packages: dict[str, str], expected: str) -> None:
+    assert expected in words_of("RuntimeError: operator torchvision::nms does not exist", Given(packages=packages))
 
 
 @pytest.mark.parametrize(
-    ("text", "given", "cause", "told"),
+    ("text", "given", "cause", "expected"),
     [
         (
             "FlashAttention is only supported on CUDA 11.7 and above.",
@@ -257,9 +257,9 @@ def test_a_companion_is_matched_to_its_torch_by_the_matrix(packages: dict[str, s
         ),
     ],
 )
-def test_a_build_that_fails_names_what_it_wants(text: str, given: Given | None, cause: str, told: str) -> None:
+def test_a_failed_build_names_its_requirement(text: str, given: Given | None, cause: str, expected: str) -> None:
     assert causes_of(text, given) == [cause]
-    assert told in words_of(text, given)
+    assert expected in words_of(text, given)
 
 
 def test_a_toolkit_that_is_older_than_what_the_package_wants_is_not_recommended() -> None:
@@ -276,7 +276,7 @@ def test_a_toolkit_that_is_older_than_what_the_package_wants_is_not_recommended(
         "error: command 'cl.exe' failed: No such file or directory",
     ],
 )
-def test_compilers_of_other_programs_are_not_spoken_of(text: str) -> None:
+def test_compilers_of_other_programs_are_not_mentioned(text: str) -> None:
     assert causes_of(text) == []
 
 
@@ -322,7 +322,7 @@ def test_nccl_is_of_the_cuda_major_that_the_text_shows(around: str, package: str
 PLUGIN_FAILED = "Jax plugin configuration error: Exception when calling jax_plugins.xla_cuda13.initialize()"
 
 
-def test_a_plugin_of_jax_that_fails_is_by_itself_of_no_other_version() -> None:
+def test_a_failing_plugin_of_jax_does_not_prove_another_version() -> None:
     assert causes_of(PLUGIN_FAILED) == []
     called = "TypeError: register_custom_call_target(): incompatible function arguments."
     text = f"{PLUGIN_FAILED}\n{called}\njax 0.7.2"
@@ -347,7 +347,7 @@ NO_CUDART = "CUDA_SETUP: WARNING! libcudart.so not found in any environmental pa
 SETUP_FAILED = "CUDA Setup failed despite GPU being available. Please run: python -m bitsandbytes"
 
 
-def test_bitsandbytes_is_told_once() -> None:
+def test_bitsandbytes_is_reported_once() -> None:
     assert causes_of(f"{NO_CUDART}\n{SETUP_FAILED}") == ["bitsandbytes-without-cuda"]
     assert "did not find libcudart" in words_of(f"{NO_CUDART}\n{SETUP_FAILED}")
     assert causes_of(f"OSError: libcusparse.so.11: cannot open shared object file\n{SETUP_FAILED}") == []

@@ -1,4 +1,4 @@
-"""Whose a missing function is, by the namespace in its name, and what the text itself says of the two builds."""
+"""Who owns a missing function, by the namespace in its name, and what the text states about the two builds."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def undefined(library: str, symbol: str) -> str:
         ("/usr/bin/gimp", "_ZN4Gimp4initEv", []),
     ],
 )
-def test_the_namespace_tells_who_defines_a_function(library: str, symbol: str, causes: list[str]) -> None:
+def test_the_namespace_shows_who_defines_a_function(library: str, symbol: str, causes: list[str]) -> None:
     assert causes_of(undefined(library, symbol)) == causes
 
 

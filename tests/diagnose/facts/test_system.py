@@ -1,4 +1,4 @@
-"""What the rules beside the stack decide: C library, NumPy, broken releases, and what is no mismatch at all."""
+"""Decisions of the rules on the rest: C library, NumPy, broken releases, and errors that are not mismatches."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ TORCH = "/env/lib/python3.8/site-packages/torch/lib/libtorch_cpu.so"
 
 
 @pytest.mark.parametrize(
-    ("text", "causes", "told"),
+    ("text", "causes", "expected"),
     [
         (GLIBC.format("GLIBC_2.99", TORCH), ["glibc-too-old"], "was built for glibc 2.99 or newer"),
         (CXX.format("GLIBCXX_3.4.30", TORCH), ["libstdcxx-too-old"], "of gcc 12 or newer"),
@@ -26,14 +26,14 @@ TORCH = "/env/lib/python3.8/site-packages/torch/lib/libtorch_cpu.so"
         (CXX.format("GLIBCXX_3.4.29", "/opt/game/engine"), [], ""),
     ],
 )
-def test_a_c_library_that_is_too_old_names_the_system_that_has_it(text: str, causes: list[str], told: str) -> None:
+def test_a_c_library_that_is_too_old_names_the_system_that_has_it(text: str, causes: list[str], expected: str) -> None:
     assert causes_of(text) == causes
     if causes:
-        assert told in words_of(text)
+        assert expected in words_of(text)
 
 
 @pytest.mark.parametrize(
-    ("text", "given", "causes", "told"),
+    ("text", "given", "causes", "expected"),
     [
         (
             "A module that was compiled using NumPy 1.x cannot be run in NumPy 2.1.2 as it may crash.",
@@ -58,10 +58,10 @@ def test_a_c_library_that_is_too_old_names_the_system_that_has_it(text: str, cau
         ("RuntimeError: module compiled against API version 0xe but this version of numpy is 0xd", None, [], ""),
     ],
 )
-def test_numpy_of_another_generation(text: str, given: Given | None, causes: list[str], told: str) -> None:
+def test_numpy_of_another_generation(text: str, given: Given | None, causes: list[str], expected: str) -> None:
     assert causes_of(text, given) == causes
     if causes:
-        assert told in words_of(text, given)
+        assert expected in words_of(text, given)
 
 
 @pytest.mark.parametrize(
@@ -81,7 +81,7 @@ def test_protobuf_is_spoken_of_beside_gpu_frameworks(text: str, given: Given | N
 
 
 @pytest.mark.parametrize(
-    ("text", "given", "told"),
+    ("text", "given", "expected"),
     [
         (
             "OSError: [WinError 126] Error loading fbgemm.dll or one of its dependencies.",
@@ -96,9 +96,9 @@ def test_protobuf_is_spoken_of_beside_gpu_frameworks(text: str, given: Given | N
         ("ERROR: flag 'xla_gpu_x' was defined more than once", None, "jaxlib 0.6.2 of conda-forge"),
     ],
 )
-def test_a_release_that_the_matrix_knows_to_be_broken(text: str, given: Given | None, told: str) -> None:
+def test_a_release_that_the_matrix_knows_to_be_broken(text: str, given: Given | None, expected: str) -> None:
     assert causes_of(text, given) == ["known-broken-release"]
-    assert told in words_of(text, given)
+    assert expected in words_of(text, given)
 
 
 @pytest.mark.parametrize(
@@ -149,7 +149,7 @@ def test_a_release_that_the_matrix_knows_to_be_broken(text: str, given: Given | 
         ("indices[0,0] = 30522 is not in [0, 30522)", None, ["index-out-of-range"]),
     ],
 )
-def test_look_alikes_are_told_apart(text: str, given: Given | None, causes: list[str]) -> None:
+def test_similar_errors_are_distinguished(text: str, given: Given | None, causes: list[str]) -> None:
     assert causes_of(text, given) == causes
 
 

@@ -1,4 +1,4 @@
-"""Files of one's own with the names of modules: what proves it, and what is no sign of it."""
+"""User files with the names of modules: what proves it, and what is not a symptom of it."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ SITE = r"C:\Users\user\venv\Lib\site-packages\torch\onnx\__init__.py"
 
 
 @pytest.mark.parametrize(
-    ("library", "statement", "own", "told"),
+    ("library", "statement", "own", "expected"),
     [
         (
             STANDARD,
@@ -35,10 +35,10 @@ SITE = r"C:\Users\user\venv\Lib\site-packages\torch\onnx\__init__.py"
         (r"C:\Python39\Lib\inspect.py", "import token", r"D:\project\token.py", "every import token"),
     ],
 )
-def test_a_library_gets_a_file_of_ones_own(library: str, statement: str, own: str, told: str) -> None:
+def test_a_library_gets_a_file_of_ones_own(library: str, statement: str, own: str, expected: str) -> None:
     text = IMPORT.format(library=library, statement=statement, own=own)
     assert causes_of(text) == ["module-shadowed"]
-    assert told in words_of(text)
+    assert expected in words_of(text)
 
 
 @pytest.mark.parametrize(
@@ -51,7 +51,7 @@ def test_a_library_gets_a_file_of_ones_own(library: str, statement: str, own: st
         (STANDARD, "import ast", "/home/user/project/train.py"),
     ],
 )
-def test_modules_in_their_place_and_names_of_ones_own_are_no_sign(library: str, statement: str, own: str) -> None:
+def test_modules_in_their_place_and_own_names_are_not_a_symptom(library: str, statement: str, own: str) -> None:
     assert causes_of(IMPORT.format(library=library, statement=statement, own=own)) == []
 
 
@@ -82,5 +82,5 @@ LIBRARY_NAME = "if it has the same name as a library you intended to import)"
         ('File "/usr/lib/python3/dist-packages/numpy.py", line 3, in <module>', []),
     ],
 )
-def test_what_messages_and_frames_prove(text: str, causes: list[str]) -> None:
+def test_messages_and_frames_as_evidence(text: str, causes: list[str]) -> None:
     assert causes_of(text) == causes

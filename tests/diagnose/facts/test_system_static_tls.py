@@ -1,11 +1,11 @@
-"""Rules on processors of ARM: libraries that come too late for static TLS."""
+"""Rules on processors of ARM: libraries that are loaded too late for static TLS."""
 
 from __future__ import annotations
 
 import pytest
 
 from envsolve.diagnose.case import Sighting
-from tests.diagnose.facts.driver_cases import Known, seen, told, words
+from tests.diagnose.facts.driver_cases import Known, cause_ids, seen, words
 
 NOTHING = Known()
 SITE = "/opt/venv/lib/python3.8/site-packages"
@@ -32,19 +32,19 @@ def late(file: str) -> Sighting:
     ],
 )
 def test_the_library_itself_is_to_be_preloaded(file: str, path: str | None, module: str | None) -> None:
-    said = words(NOTHING, late(file))
-    assert (f"export LD_PRELOAD={path}" in said) is (path is not None)
-    assert f"import {module or 'the package that contains it'} first" in said
+    answer = words(NOTHING, late(file))
+    assert (f"export LD_PRELOAD={path}" in answer) is (path is not None)
+    assert f"import {module or 'the package that contains it'} first" in answer
 
 
-def test_each_library_is_told_once() -> None:
+def test_each_library_is_reported_once() -> None:
     again = [late(SYSTEM), late("libc10.so"), late(SYSTEM)]
-    assert told(NOTHING, *again) == ["static-tls", "static-tls"]
+    assert cause_ids(NOTHING, *again) == ["static-tls", "static-tls"]
 
 
 def test_an_old_c_library_counts_libraries_and_names_none() -> None:
     sighting = seen("static-tls", slots="cannot load any more object with static TLS")
-    assert told(NOTHING, sighting) == ["static-tls-slots"]
+    assert cause_ids(NOTHING, sighting) == ["static-tls-slots"]
 
 
 @pytest.mark.parametrize(
@@ -55,5 +55,5 @@ def test_an_old_c_library_counts_libraries_and_names_none() -> None:
         (Known(), "/usr/lib/x86_64-linux-gnu/libjemalloc.so.2", False),
     ],
 )
-def test_the_processor_is_spoken_of_where_it_is_known(known: Known, file: str, arm: bool) -> None:
+def test_the_processor_is_mentioned_if_known(known: Known, file: str, arm: bool) -> None:
     assert ("On this processor, ARM (aarch64)" in words(known, late(file))) == arm

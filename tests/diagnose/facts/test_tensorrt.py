@@ -1,27 +1,27 @@
-"""What is made of TensorRT's messages: engines of other releases, and names of its API that came and went."""
+"""TensorRT's messages: engines of other releases, and names of its API that were added and removed."""
 
 from __future__ import annotations
 
 import pytest
 
 from tests.diagnose.facts.library_cases import case_of
-from tests.diagnose.facts.said import diagnoses, of_families, words
+from tests.diagnose.facts.wording import diagnoses, of_families, words
 
 TENSORRT = of_families("tensorrt")
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "expected"),
     [
         ("'tensorrt.tensorrt.Builder' object has no attribute 'max_workspace_size'", "tensorrt<8"),
         ("'tensorrt_bindings.tensorrt.IBuilderConfig' object has no attribute 'max_workspace_size'", "tensorrt<10"),
         ("'tensorrt.tensorrt.ICudaEngine' object has no attribute 'num_io_tensors'", "tensorrt>=8.5"),
     ],
 )
-def test_tensorrt_names_the_release_of_its_api(text: str, said: str) -> None:
+def test_tensorrt_names_the_release_of_its_api(text: str, expected: str) -> None:
     case = case_of(f"AttributeError: {text}")
     (diagnosis,) = diagnoses(case, TENSORRT)
-    assert said in words(case, diagnosis)
+    assert expected in words(case, diagnosis)
 
 
 def test_a_name_that_tensorrt_never_had_is_the_programs_own() -> None:

@@ -1,4 +1,4 @@
-"""The Pythons that a list of versions is of, and that a version has wheels for."""
+"""The Pythons that a list of versions belongs to, and that a version has wheels for."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ LINUX = Given(platform=Platform.LINUX_64)
         ("torchvision==0.15", "0.1.6, 0.2.0", None),
     ],
 )
-def test_the_list_of_versions_tells_the_python(requirement: str, versions: str, python: str | None) -> None:
+def test_the_list_of_versions_implies_the_python(requirement: str, versions: str, python: str | None) -> None:
     case = case_of(NOT_FOUND.format(requirement, versions), LINUX)
     assert wheel_pythons.listed_python(case, case.sightings) == python
 

@@ -1,4 +1,4 @@
-"""What the rules decide from the tags in the name of a wheel that an installer refuses."""
+"""Decisions of the rules from the tags in the name of a wheel that an installer refuses."""
 
 from __future__ import annotations
 

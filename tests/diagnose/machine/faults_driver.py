@@ -20,11 +20,11 @@ from tests.diagnose.machine.recorded import (
     WORKING,
     Case,
     driver_libraries,
+    failed_reading,
     gpu_on_bus,
     library,
     module,
     removed,
-    said,
 )
 
 ERROR, WARNING, INFO = Severity.ERROR, Severity.WARNING, Severity.INFO
@@ -89,8 +89,8 @@ DRIVER_FAULTS: dict[str, tuple[Case, dict[str, Severity]]] = {
         Case(
             {**NO_LIBRARIES, **driver_libraries("580.95.05")},
             readings=(
-                said(Source.NVML, Trouble.VERSION_MISMATCH, "nvmlInit failed with NVML error 18", 18),
-                said(Source.LIBCUDA, Trouble.VERSION_MISMATCH, "cuInit failed with CUDA error 803", 803),
+                failed_reading(Source.NVML, Trouble.VERSION_MISMATCH, "nvmlInit failed with NVML error 18", 18),
+                failed_reading(Source.LIBCUDA, Trouble.VERSION_MISMATCH, "cuInit failed with CUDA error 803", 803),
             ),
         ),
         {"driver-version-mismatch": ERROR},
@@ -223,7 +223,9 @@ DRIVER_FAULTS: dict[str, tuple[Case, dict[str, Severity]]] = {
         Case(
             COMPAT,
             environ=COMPAT_PATH,
-            readings=(said(Source.LIBCUDA, Trouble.FORWARD_COMPATIBILITY, "cuInit failed with CUDA error 804", 804),),
+            readings=(
+                failed_reading(Source.LIBCUDA, Trouble.FORWARD_COMPATIBILITY, "cuInit failed with CUDA error 804", 804),
+            ),
         ),
         {"forward-compatibility-unsupported": ERROR},
     ),
@@ -254,7 +256,7 @@ DRIVER_FAULTS: dict[str, tuple[Case, dict[str, Severity]]] = {
     "the file for unified memory is missing, and libcuda fails": (
         Case(
             {"dev/nvidia-uvm": None},
-            readings=(said(Source.LIBCUDA, Trouble.UNKNOWN_ERROR, "cuInit failed with CUDA error 999", 999),),
+            readings=(failed_reading(Source.LIBCUDA, Trouble.UNKNOWN_ERROR, "cuInit failed with CUDA error 999", 999),),
         ),
         {"device-nodes-missing": ERROR},
     ),
@@ -281,7 +283,7 @@ DRIVER_FAULTS: dict[str, tuple[Case, dict[str, Severity]]] = {
     "the driver's packages on a login node": (
         Case(
             {**NO_MODULE, "sys/bus/pci/devices/0000:01:00.0": None, "sys/bus/pci/devices/": ""},
-            readings=(said(Source.NVML, Trouble.DRIVER_NOT_LOADED, "nvmlInit failed with NVML error 9", 9),),
+            readings=(failed_reading(Source.NVML, Trouble.DRIVER_NOT_LOADED, "nvmlInit failed with NVML error 9", 9),),
             changes={"status": GpuStatus.NO_HARDWARE},
         ),
         {"no-gpu": INFO},

@@ -1,4 +1,4 @@
-"""Troubles that the sources of the detection met, and variables that hide GPUs, each with its findings."""
+"""Problems that the sources of the detection report, and variables that hide GPUs, each with its findings."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from tests.diagnose.machine.recorded import (
     RTX_4090,
     WORKING,
     Case,
+    failed_reading,
     gpu_on_bus,
-    said,
 )
 
 ERROR, WARNING, INFO = Severity.ERROR, Severity.WARNING, Severity.INFO
@@ -22,44 +22,50 @@ MIG = RTX_4090._replace(name="NVIDIA H100", compute_capability=ComputeCapability
 
 REPORTED: dict[str, tuple[Case, dict[str, Severity]]] = {
     "the fabric manager is not running": (
-        Case(readings=(said(Source.LIBCUDA, Trouble.FABRIC_MANAGER, "cuInit failed with CUDA error 802", 802),)),
+        Case(
+            readings=(failed_reading(Source.LIBCUDA, Trouble.FABRIC_MANAGER, "cuInit failed with CUDA error 802", 802),)
+        ),
         {"fabric-manager-not-ready": ERROR},
     ),
     "an unknown error": (
-        Case(readings=(said(Source.LIBCUDA, Trouble.UNKNOWN_ERROR, "cuInit failed with CUDA error 999", 999),)),
+        Case(
+            readings=(failed_reading(Source.LIBCUDA, Trouble.UNKNOWN_ERROR, "cuInit failed with CUDA error 999", 999),)
+        ),
         {"driver-unknown-error": ERROR},
     ),
     "a hang": (
-        Case(readings=(said(Source.NVML, Trouble.HANG, "NVML did not answer in time"),)),
+        Case(readings=(failed_reading(Source.NVML, Trouble.HANG, "NVML did not answer in time"),)),
         {"driver-hang": ERROR},
     ),
     "a crash": (
-        Case(readings=(said(Source.NVML, Trouble.CRASH, "NVML died with signal 11", 11),)),
+        Case(readings=(failed_reading(Source.NVML, Trouble.CRASH, "NVML died with signal 11", 11),)),
         {"driver-crash": ERROR},
     ),
     "a GPU fell off the bus": (
-        Case(readings=(said(Source.NVML, Trouble.GPU_LOST, "nvmlDeviceGetName failed with NVML error 15", 15),)),
+        Case(
+            readings=(failed_reading(Source.NVML, Trouble.GPU_LOST, "nvmlDeviceGetName failed with NVML error 15", 15),)
+        ),
         {"gpu-lost": ERROR},
     ),
     "a GPU fell off the bus, and another works": (
         Case(
             gpu_on_bus(address="0000:02:00.0"),
             readings=(
-                WORKING[0]._replace(problem=said(Source.NVML, Trouble.GPU_LOST, "NVML error 15", 15).problem),
+                WORKING[0]._replace(problem=failed_reading(Source.NVML, Trouble.GPU_LOST, "NVML error 15", 15).problem),
                 WORKING[1],
             ),
         ),
         {"gpu-lost": WARNING},
     ),
     "a GPU is held by another process": (
-        Case(readings=(said(Source.LIBCUDA, Trouble.NO_PERMISSION, "cuInit failed with CUDA error 46", 46),)),
+        Case(readings=(failed_reading(Source.LIBCUDA, Trouble.NO_PERMISSION, "cuInit failed with CUDA error 46", 46),)),
         {"gpu-unavailable": ERROR},
     ),
     "MIG without an instance": (
         Case(
             readings=(
                 Reading(Source.NVML, DriverVersion.parse(DRIVER), CudaVersion(13, 0), (MIG,)),
-                said(Source.LIBCUDA, Trouble.NO_DEVICE, "cuInit failed with CUDA error 100", 100),
+                failed_reading(Source.LIBCUDA, Trouble.NO_DEVICE, "cuInit failed with CUDA error 100", 100),
             )
         ),
         {"mig-without-instances": ERROR},
@@ -69,7 +75,7 @@ REPORTED: dict[str, tuple[Case, dict[str, Severity]]] = {
         {},
     ),
     "the bindings of NVML are missing": (
-        Case(readings=(said(Source.NVML, Trouble.BINDINGS_MISSING, "nvidia-ml-py: no module"), WORKING[1])),
+        Case(readings=(failed_reading(Source.NVML, Trouble.BINDINGS_MISSING, "nvidia-ml-py: no module"), WORKING[1])),
         {"source-not-asked": INFO},
     ),
 }

@@ -1,4 +1,4 @@
-"""A recorded machine for each case: the files of a healthy Ubuntu with one GPU, and what a case changes in it."""
+"""A recorded machine for each case: the files of a healthy Ubuntu with one GPU, and the changes of the case."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ Content = str | bytes | None
 
 @cache
 def library(name: str = "", *, other: bool = False) -> bytes:
-    """A library that can be read, for this machine or for another."""
+    """A readable library, for this machine or for another."""
     return tiny_library(I386 if other else Lib(soname=name or None))
 
 
@@ -87,7 +87,7 @@ def toolkit(version: str, directory: str | None = None) -> dict[str, Content]:
 
 
 def removed(files: Mapping[str, Content]) -> dict[str, Content]:
-    """The same files, to be taken away."""
+    """The same files, to be removed."""
     return dict.fromkeys(files)
 
 
@@ -124,7 +124,7 @@ WORKING = (
 
 
 class Case(NamedTuple):
-    """What differs from the healthy machine: files, entries of the loader's cache, variables, and what sources said."""
+    """Differences from the healthy machine: files, entries of the loader's cache, variables and readings of sources."""
 
     files: Mapping[str, Content] = {}
     cached: tuple[tuple[str, str], ...] | None = None
@@ -138,13 +138,13 @@ class Case(NamedTuple):
     limits: Limits = Limits()
 
 
-def said(source: Source, code: str, text: str, number: int | None = None) -> Reading:
-    """A source that met a trouble."""
+def failed_reading(source: Source, code: str, text: str, number: int | None = None) -> Reading:
+    """A source that reports a problem."""
     return Reading(source, problem=SourceFailure(code, text, number))
 
 
 def write(root: Path, files: Mapping[str, Content]) -> None:
-    """Write or take away files; a name ending in "@" is a link, one ending in "/" a directory."""
+    """Write or remove files; a name ending in "@" is a link, one ending in "/" a directory."""
     for name, content in files.items():
         path = root / name.rstrip("@/")
         if path.is_symlink() or path.is_file():
@@ -166,7 +166,7 @@ def _write(path: Path, name: str, content: str | bytes) -> None:
 
 
 def loader_cache(entries: tuple[tuple[str, str], ...], flags: int = FLAGS["EM_X86_64", 64]) -> bytes:
-    """``/etc/ld.so.cache`` in its present form."""
+    """``/etc/ld.so.cache`` in its current format."""
     strings, offsets = b"", []
     start = 48 + 24 * len(entries)
     for name, path in entries:
@@ -191,7 +191,7 @@ def survey_of(root: Path, case: Case) -> Survey:
 
 
 def detected(root: Path, case: Case) -> Host:
-    """What the detection says of the files, and of the sources as the case has them."""
+    """The detection from the files, with the readings of the case."""
     host = detect(environ={}, root=root, pci_table=MATRIX.pci_ids.get, platform=case.platform)
     host = host._replace(glibc=case.glibc, readings=(*case.readings, *host.readings))
     gpus = next((it.gpus for it in case.readings if it.gpus), None)

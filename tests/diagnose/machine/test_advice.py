@@ -22,11 +22,11 @@ from tests.diagnose.machine.recorded import (
     Content,
     driver_libraries,
     examined,
+    failed_reading,
     gpu_on_bus,
     library,
     module,
     removed,
-    said,
     the_finding,
 )
 
@@ -91,19 +91,19 @@ def test_an_old_gpu_names_the_last_driver(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("number", sorted(shipped().numbers))
-def test_no_one_is_told_to_update_to_a_driver_without_the_gpu(number: int, tmp_path: Path) -> None:
+def test_no_advice_to_install_a_driver_that_drops_the_gpu(number: int, tmp_path: Path) -> None:
     """Every error that libcuda knows, on a machine whose GPU ends with R580."""
     reading = Reading(Source.LIBCUDA, problem=cuda_problem(number, "cuInit"))
     for finding in examined(tmp_path, Case(PASCAL, readings=(reading,))).findings:
         assert not NEWER.search(finding.fix), finding
-    told = the_finding(tmp_path, Case(PASCAL, readings=(reading,)), shipped().numbers[number])
+    found = the_finding(tmp_path, Case(PASCAL, readings=(reading,)), shipped().numbers[number])
     if NEWER.search(
         shipped().of_number(number).words({"probed": True, **facts_of({Place.POSIX, Place.LINUX})}.get).fix
     ):
-        assert "R580 and nothing after it" in told.fix
+        assert "R580 and nothing after it" in found.fix
 
 
-def test_a_compatibility_package_is_no_reason_to_update_either(tmp_path: Path) -> None:
+def test_a_compatibility_package_is_not_a_reason_to_update_either(tmp_path: Path) -> None:
     files = {**PASCAL, **driver_libraries("590.48.01", "usr/local/cuda-13.1/compat")}
     case = Case(files, environ={"LD_LIBRARY_PATH": "/usr/local/cuda-13.1/compat"})
     finding = the_finding(tmp_path, case, "forward-compatibility-unsupported")
@@ -111,8 +111,8 @@ def test_a_compatibility_package_is_no_reason_to_update_either(tmp_path: Path) -
     assert "R580 and nothing after it" in finding.fix
 
 
-def test_a_new_gpu_may_be_told_to_update(tmp_path: Path) -> None:
-    case = Case(readings=(said(Source.LIBCUDA, Trouble.OTHER_ERROR, "cuInit failed with CUDA error 36", 36),))
+def test_a_new_gpu_may_need_a_newer_driver(tmp_path: Path) -> None:
+    case = Case(readings=(failed_reading(Source.LIBCUDA, Trouble.OTHER_ERROR, "cuInit failed with CUDA error 36", 36),))
     finding = the_finding(tmp_path, case, "driver-too-old-for-call")
     assert "Install a newer NVIDIA driver" in finding.fix
 
@@ -167,21 +167,21 @@ def _on_the_path(*directories: str, driver: str) -> Case:
     return Case(files, cached=(), environ={"LD_LIBRARY_PATH": ":".join(directories)})
 
 
-def test_a_variable_that_is_not_needed_for_the_driver_may_go(tmp_path: Path) -> None:
+def test_a_variable_that_the_driver_does_not_need_may_be_removed(tmp_path: Path) -> None:
     case = Case({"srv/lib/libcudart.so.11.8.89": library("libcudart")}, environ={"LD_LIBRARY_PATH": "/srv/lib"})
     finding = the_finding(tmp_path, case, "cuda-on-library-path")
     assert finding.commands == ("unset LD_LIBRARY_PATH",)
 
 
 @pytest.mark.parametrize("driver", ["run/opengl-driver/lib", "usr/lib/wsl/lib", "apps/modules/driver/580/lib64"])
-def test_of_a_variable_by_which_alone_the_driver_is_found_only_the_harmful_goes(driver: str, tmp_path: Path) -> None:
+def test_only_harmful_parts_of_a_variable_are_removed(driver: str, tmp_path: Path) -> None:
     case = _on_the_path("/srv/cuda 11.8/lib64/", f"/{driver}", "/home/me/my lib", driver=driver)
     finding = the_finding(tmp_path, case, "cuda-on-library-path")
     assert finding.commands == (f"export LD_LIBRARY_PATH='/{driver}:/home/me/my lib'",)
     assert f"keep /{driver}: the driver's library is found only there" in finding.fix
 
 
-def test_a_directory_that_holds_the_driver_beside_a_toolkit_is_not_taken_away(tmp_path: Path) -> None:
+def test_a_directory_with_the_driver_and_a_toolkit_is_not_removed(tmp_path: Path) -> None:
     case = _on_the_path("/opt/both", driver="opt/both")
     case = case._replace(files={**case.files, "opt/both/libcudart.so.11.8.89": library("libcudart")})
     finding = the_finding(tmp_path, case, "cuda-on-library-path")
@@ -197,7 +197,7 @@ def test_a_stub_beside_the_path_is_no_other_way_to_the_driver(tmp_path: Path) ->
     assert finding.commands == ("export LD_LIBRARY_PATH=/opt/driver",)
 
 
-def test_conda_gets_which_environment_a_compatibility_package_leaves(tmp_path: Path) -> None:
+def test_conda_gets_the_environment_without_its_compatibility_package(tmp_path: Path) -> None:
     prefix = "/opt/my conda"
     files = driver_libraries("550.54.15", "opt/my conda/cuda-compat")
     environ = {"CONDA_PREFIX": prefix, "LD_LIBRARY_PATH": f"{prefix}/cuda-compat"}

@@ -1,4 +1,4 @@
-"""The runner, the thinning of findings, and the inventory."""
+"""The runner, the reduction of findings, and the inventory."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def ids(findings: tuple[Finding, ...]) -> list[str]:
     return [it.id for it in findings]
 
 
-def test_no_check_takes_others_down(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_failing_check_does_not_affect_the_others(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def stale_file(survey: Survey) -> Iterator[Finding]:
         yield finding("told-before")
         raise OSError(116, "Stale file handle", "/nfs/lib")
@@ -75,7 +75,7 @@ def test_the_cause_stays_and_its_symptoms_go() -> None:
     assert ids(nearest_the_cause(given_findings)) == ["no-driver", "launch-blocking"]
 
 
-def test_a_closer_look_takes_the_place_of_a_coarser_one() -> None:
+def test_a_precise_finding_replaces_a_general_one() -> None:
     coarse = finding("cuda-on-library-path", Severity.WARNING)
     assert ids(nearest_the_cause((coarse, finding("library-path-unused", Severity.INFO)))) == ["library-path-unused"]
 
@@ -105,19 +105,19 @@ def test_findings_about_different_things_stay_apart() -> None:
 
 
 def test_no_two_findings_explain_one_another() -> None:
-    """Or both would go, and the fault with them."""
+    """Or both would be dropped, and the fault with them."""
     order = TopologicalSorter({name: set(explained) for name, explained in EXPLAINS.items()})
     assert set(EXPLAINS) <= set(order.static_order())
 
 
 @given(st.lists(st.sampled_from([*EXPLAINS, *(it for explained in EXPLAINS.values() for it in explained)]), min_size=1))
-def test_of_any_findings_something_stays(names: list[str]) -> None:
-    kept = nearest_the_cause(map(finding, names))
-    assert kept
-    assert nearest_the_cause(kept) == kept
+def test_some_finding_always_remains(names: list[str]) -> None:
+    remaining = nearest_the_cause(map(finding, names))
+    assert remaining
+    assert nearest_the_cause(remaining) == remaining
 
 
-def test_the_gravest_come_first(tmp_path: Path) -> None:
+def test_the_most_severe_come_first(tmp_path: Path) -> None:
     environ = {"CUDA_VISIBLE_DEVICES": "", "CUDA_LAUNCH_BLOCKING": "1", "CUDA_MODULE_LOADING": "EAGER"}
     findings = examined(tmp_path, Case(environ=environ, readings=WORKING)).findings
     assert [it.severity.value for it in findings] == ["error", "warning", "info"]
@@ -125,9 +125,9 @@ def test_the_gravest_come_first(tmp_path: Path) -> None:
 
 def test_bytes_that_are_no_text_become_escapes(tmp_path: Path) -> None:
     report = examined(tmp_path, Case(environ={"CUDA_HOME": "/opt/\udcff"}))
-    said = json.dumps([[it.as_json() for it in report.findings], dict(report.inventory)], ensure_ascii=False)
-    assert said.encode().decode() == said
-    assert "\\udcff" in said
+    text = json.dumps([[it.as_json() for it in report.findings], dict(report.inventory)], ensure_ascii=False)
+    assert text.encode().decode() == text
+    assert "\\udcff" in text
 
 
 def test_the_inventory_is_json_and_shows_no_other_variable(tmp_path: Path) -> None:

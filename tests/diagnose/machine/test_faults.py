@@ -1,4 +1,4 @@
-"""The healthy machine gives no finding; with one fault it gives that fault's, and nothing else."""
+"""The healthy machine has no finding; with one fault it has the finding of that fault only."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Files of a machine: links stay inside the tree, nothing hangs, and what cannot be looked at is told."""
+"""Files of a machine: links stay inside the tree, nothing hangs, and unreadable files are reported."""
 
 from __future__ import annotations
 
@@ -61,14 +61,14 @@ def test_a_pipe_is_not_read(tmp_path: Path) -> None:
     assert files_of(tmp_path).text("/pipe") is None
 
 
-def test_a_large_directory_is_looked_at_in_part_and_said_to_be(tmp_path: Path) -> None:
+def test_a_large_directory_is_read_in_part_with_a_note(tmp_path: Path) -> None:
     write(tmp_path, {f"d/{number}": "" for number in range(8)})
     files = files_of(tmp_path, Limits(entries=5))
     assert len(files.names("/d")) == 5
     assert files.gaps == {"/d": "it holds more than 5 entries, and only so many were looked at"}
 
 
-def test_no_directory_is_looked_at_after_the_time(tmp_path: Path) -> None:
+def test_no_directory_is_read_after_the_time_limit(tmp_path: Path) -> None:
     write(tmp_path, {"d/a": ""})
     ticks = iter(range(0, 1000, 60))
     files = MachineFiles(tmp_path, windows=False, limits=Limits(), clock=lambda: next(ticks))
@@ -76,14 +76,14 @@ def test_no_directory_is_looked_at_after_the_time(tmp_path: Path) -> None:
     assert files.gaps == {"/d": "no time was left for it after 10 seconds"}
 
 
-def test_a_large_file_is_read_in_part_and_said_to_be(tmp_path: Path) -> None:
+def test_a_large_file_is_read_in_part_with_a_note(tmp_path: Path) -> None:
     write(tmp_path, {"a": "x" * 100})
     files = files_of(tmp_path, Limits(size=10))
     assert files.text("/a") == "x" * 10
     assert files.gaps == {"/a": "only its first 10 bytes were read"}
 
 
-def test_a_directory_that_cannot_be_looked_at_becomes_a_finding(tmp_path: Path) -> None:
+def test_a_directory_that_cannot_be_listed_becomes_a_finding(tmp_path: Path) -> None:
     finding = the_finding(tmp_path, Case(environ={"LD_LIBRARY_PATH": f"/usr/{LONG}/lib"}), "check-not-made")
     assert finding.severity is Severity.INFO
     assert f"/usr/{LONG}" in finding.cause
@@ -116,7 +116,7 @@ def test_an_unreadable_directory_becomes_a_finding(tmp_path: Path, monkeypatch: 
 
 
 @pytest.mark.parametrize("content", [b"", b"\xff" * 200, b"glibc-ld.so.cache1.1" + b"\xff" * 90])
-def test_garbage_in_files_ends_nothing(content: bytes, tmp_path: Path) -> None:
+def test_garbage_in_files_does_not_end_the_examination(content: bytes, tmp_path: Path) -> None:
     given = survey_of(tmp_path, Case())
     garbage = (
         *("etc/ld.so.cache", "etc/os-release", "proc/driver/nvidia/version", "sys/module/nvidia/version"),

@@ -1,4 +1,4 @@
-"""A live machine with the fake driver: what the real loader and the real calls say agrees with the files."""
+"""A live machine with the fake driver: the real loader and the real calls agree with the files."""
 
 from __future__ import annotations
 
@@ -50,7 +50,9 @@ def test_a_driver_that_works_has_no_error(fake_driver: FakeDriver) -> None:
         ({"cuInit": 804}, "forward-compatibility-unsupported"),
     ],
 )
-def test_what_the_driver_answers_is_found(errors: dict[str, int], identifier: str, fake_driver: FakeDriver) -> None:
+def test_problems_reported_by_the_driver_are_found(
+    errors: dict[str, int], identifier: str, fake_driver: FakeDriver
+) -> None:
     environ = fake_driver.environ(driver="580.65.06", cuda="13.0", devices=[GTX_1080_TI], fail=errors)
     findings, _ = examined(environ)
     assert [it["id"] for it in findings.values() if it["severity"] == "error"] == [identifier]

@@ -1,4 +1,4 @@
-"""A fault shows in what the driver answers as well: the finding nearest the cause stays the only one."""
+"""A fault also appears in the answers of the driver: only the finding nearest the cause remains."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from envsolve.host.trouble import Trouble, cuda_problem, nvml_problem, smi_probl
 from envsolve.model.host import Reading
 from tests.diagnose.machine.faults_driver import DRIVER_FAULTS
 from tests.diagnose.machine.faults_places import PLACE_FAULTS
-from tests.diagnose.machine.recorded import WORKING, found, said
+from tests.diagnose.machine.recorded import WORKING, failed_reading, found
 
 
 def nvml(number: int) -> Reading:
@@ -27,8 +27,8 @@ def smi(number: int) -> Reading:
 
 
 MISSING = (
-    said(Source.NVML, Trouble.LIBRARY_MISSING, "libnvidia-ml.so.1: no such file"),
-    said(Source.LIBCUDA, Trouble.LIBRARY_MISSING, "libcuda.so.1: no such file"),
+    failed_reading(Source.NVML, Trouble.LIBRARY_MISSING, "libnvidia-ml.so.1: no such file"),
+    failed_reading(Source.LIBCUDA, Trouble.LIBRARY_MISSING, "libcuda.so.1: no such file"),
 )
 NOT_LOADED = (nvml(9), cuda(100), smi(9))
 NO_DEVICE = (cuda(100), smi(6))
@@ -51,10 +51,12 @@ CASES = {
     "a compatibility package on a GeForce": ((cuda(804),),),
     "the device files are missing": (NOT_LOADED, (nvml(999), cuda(999))),
     "the device files are closed": ((nvml(4), cuda(100)), (nvml(4), cuda(304)), (nvml(17),)),
-    "the cache leads to an empty file elsewhere": ((said(Source.LIBCUDA, Trouble.LIBRARY_UNUSABLE, "too short"),),),
+    "the cache leads to an empty file elsewhere": (
+        (failed_reading(Source.LIBCUDA, Trouble.LIBRARY_UNUSABLE, "too short"),),
+    ),
     "a container without GPUs": (MISSING,),
     "a container of an image that was made with GPUs": (
-        (said(Source.LIBCUDA, Trouble.LIBRARY_UNUSABLE, "file too short"),),
+        (failed_reading(Source.LIBCUDA, Trouble.LIBRARY_UNUSABLE, "file too short"),),
     ),
     "a container with the wrong capabilities": ((WORKING[0], MISSING[1]),),
     "a Linux driver in WSL": (NO_DEVICE, (nvml(9), cuda(999))),

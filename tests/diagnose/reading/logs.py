@@ -1,4 +1,4 @@
-"""Logs as programs write them, and as nobody should: each of a given size, and a piece at a time."""
+"""Logs as programs write them, and malformed ones: each of a given size, one piece at a time."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def ordinary(random: Random) -> bytes:
 
 
 def unique(random: Random) -> bytes:
-    """Lines that are never alike, each with a word that matters."""
+    """Lines that all differ, each with a relevant word."""
     words = " ".join(random.choices(_WORDS, k=8))
     return f"{words} {random.getrandbits(64):016x} {random.choice(ANCHORS)} {random.choice(_WORDS)}\n".encode()
 
@@ -60,7 +60,7 @@ LINES: dict[str, Callable[[Random], bytes]] = {
 
 
 def log(kind: str, size: int) -> BinaryIO:
-    """A log of about ``size`` bytes that ends with the needle. It is made while it is read, and nowhere in memory."""
+    """A log of about ``size`` bytes that ends with the needle. It is generated while it is read, not stored."""
     return io.BufferedReader(_Log(kind, size), 1 << 16)
 
 
@@ -74,7 +74,7 @@ class _Log(io.RawIOBase):
         return True
 
     def readinto(self, buffer: Buffer, /) -> int:
-        """Fill ``buffer`` as far as one part goes."""
+        """Fill ``buffer`` with as much as one part has."""
         view = memoryview(buffer).cast("B")
         self._rest = self._rest or next(self._parts, b"")
         part, self._rest = self._rest[: len(view)], self._rest[len(view) :]

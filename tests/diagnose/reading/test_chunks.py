@@ -1,4 +1,4 @@
-"""Reading bytes: what is wide becomes UTF-8, the rest stays as it is."""
+"""Reading bytes: wide encodings become UTF-8, the rest is unchanged."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def test_latin_text_in_utf_16_is_known_without_a_mark(encoding: str) -> None:
 @pytest.mark.parametrize(
     "raw", [b"", b"a", b"\0", b"\0\0\0\0", b"a\0b", "Привет, мир".encode("cp1251"), bytes(range(256))]
 )
-def test_what_is_no_utf_16_is_left_alone(raw: bytes) -> None:
+def test_text_that_is_not_utf_16_is_unchanged(raw: bytes) -> None:
     assert b"".join(chunks(io.BytesIO(raw))) == raw
 
 

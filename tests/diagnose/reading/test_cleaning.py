@@ -51,7 +51,7 @@ def test_a_cleaned_line_is_printable_and_clean(line: str) -> None:
 
 
 @given(st.text(alphabet=st.characters(min_codepoint=32, max_codepoint=126), max_size=60))
-def test_what_went_through_a_page_comes_back(text: str) -> None:
+def test_text_mangled_by_a_page_is_restored(text: str) -> None:
     if "&" not in text:
         assert cleaned(html.escape(text)) == cleaned(html.escape(html.escape(text))) == text
 

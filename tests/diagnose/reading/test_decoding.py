@@ -1,4 +1,4 @@
-"""Text out of bytes: the messages of Windows in its code pages, and anything at all without failing."""
+"""Text from bytes: messages of Windows in its code pages, and any bytes without failing."""
 
 from __future__ import annotations
 
@@ -55,5 +55,5 @@ def test_utf_8_comes_back_as_it_went(text: str) -> None:
         (b"one \x01 stray \x02 pair in a line that is otherwise a line of text of ordinary length", None),
     ],
 )
-def test_of_a_line_full_of_control_characters_only_what_can_be_read_is_kept(line: bytes, read: str | None) -> None:
+def test_readable_parts_of_a_line_full_of_control_characters_are_preserved(line: bytes, read: str | None) -> None:
     assert decoded(line) == (line.decode() if read is None else read)

@@ -1,4 +1,4 @@
-r"""Taking text out of JSON, and leaving paths of Windows alone."""
+r"""Extracting text from JSON without changing paths of Windows."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ ALONE = [
 
 
 @pytest.mark.parametrize("line", ALONE)
-def test_what_is_no_text_in_json_stays(line: str) -> None:
+def test_text_that_is_not_json_is_unchanged(line: str) -> None:
     assert unescaped(line) == [line]
 
 
@@ -62,11 +62,11 @@ def test_colours_in_json_are_there_to_be_removed() -> None:
 
 
 @given(st.text(alphabet="ab \\nCu0\"'{:", max_size=60))
-def test_nothing_but_escapes_is_lost(line: str) -> None:
+def test_only_escapes_are_removed(line: str) -> None:
     letters = [it for it in line if it in "abC0{:"]
-    kept = [it for it in "".join(unescaped(line)) if it in "abC0{:"]
+    remaining = [it for it in "".join(unescaped(line)) if it in "abC0{:"]
     if unescaped(line) == [line]:
-        assert kept == letters
+        assert remaining == letters
     else:
-        assert len(kept) <= len(letters)
+        assert len(remaining) <= len(letters)
         assert "\n" not in "".join(unescaped(line))

@@ -1,4 +1,4 @@
-"""The lines that matter, against finding them line by line."""
+"""The relevant lines, compared with searching line by line."""
 
 from __future__ import annotations
 
@@ -41,20 +41,20 @@ def shape(segment: bytes) -> bytes:
 
 
 def expected(raw: bytes, words: Sequence[str]) -> list[Line]:
-    """What the docstring says, a line at a time and with nothing forgotten; no line is as wide as a terminal."""
+    """As the docstring says, one line at a time without a limit; no line is as wide as a terminal."""
     whole = b"".join(blocks(chunks_module.chunks(io.BytesIO(raw))))
     rows = whole.replace(b"\r\n", b"\n").split(b"\n")
     seen: dict[bytes, set[bytes]] = {}
     lines = []
     for number, segment in counted([whole]):
-        told = seen.setdefault(shape(segment), set())
-        if segment in told or len(told) == (MOST_ALIKE if b"0" in shape(segment) else 1):
+        shown = seen.setdefault(shape(segment), set())
+        if segment in shown or len(shown) == (MOST_ALIKE if b"0" in shape(segment) else 1):
             continue
         after = [text for row in rows[number : number + 5] for part in segments(row) for text in texts_of(part)]
         here = texts_of(segment)
         for part, text in enumerate(here):
             if any(word in text.lower() for word in words):
-                told.add(segment)
+                shown.add(segment)
                 lines.append(Line(number, text, (*here[part + 1 :], *after)[:2]))
     return lines
 
@@ -87,17 +87,17 @@ def test_it_does_not_matter_where_the_log_is_cut(raw: bytes, size: int) -> None:
         assert tuple(complete.following)[: len(following)] == following
 
 
-def test_a_message_is_told_with_what_follows() -> None:
+def test_a_message_is_reported_with_the_lines_after_it() -> None:
     raw = b"The NVIDIA driver\n\n  on your system\n   \nis too old\nand more"
     assert read(raw) == [Line(1, "The NVIDIA driver", ("  on your system", "is too old"))]
 
 
-def test_what_follows_may_be_in_the_next_block() -> None:
+def test_following_lines_may_be_in_the_next_block() -> None:
     raw = b"x" * 60 + b"\n" + b"a\n" * (chunks_module.CHUNK // 2 - 40) + b"no driver found\nnext one\n  and one\nlast"
     assert [it.following for it in read(raw)] == [("next one", "  and one")]
 
 
-def test_a_line_is_told_once_and_lines_with_other_digits_three_times() -> None:
+def test_a_line_is_reported_once_and_lines_that_differ_in_digits_three_times() -> None:
     raw = (
         b"no driver\n" * 5 + b"".join(b"driver %d of 9\n" % number for number in (1, 1, 2, 2, 3, 4, 5)) + b"NO DRIVER\n"
     )
@@ -110,7 +110,7 @@ def test_lines_that_no_anchor_is_in_do_not_use_up_the_three() -> None:
 
 
 @pytest.mark.parametrize("word", ["", "a", "CUDA", "a\nb", "x" * 300, "\x1b["])
-def test_what_cannot_be_found_is_refused(word: str) -> None:
+def test_unusable_anchors_are_refused(word: str) -> None:
     with pytest.raises(ValueError, match="no anchor"):
         read(b"", ["cuda", word])
 
@@ -152,7 +152,7 @@ def test_the_last_line_of_a_log_of_any_kind_is_found_in_little_memory(kind: str)
     assert peak < 60 << 20
 
 
-def test_lines_that_are_never_alike_are_all_told_in_order() -> None:
+def test_different_lines_are_all_reported_in_order() -> None:
     raw = log("unique", 1 << 19).read()
     texts = raw.decode().splitlines()
     found = read(raw, ANCHORS)
@@ -161,12 +161,12 @@ def test_lines_that_are_never_alike_are_all_told_in_order() -> None:
 
 
 def unlike(count: int) -> bytes:
-    """Lines that matter and are never alike."""
+    """Relevant lines that all differ."""
     letters = "".join(map(chr, range(ord("a"), ord("a") + 16)))
     return b"".join(f"driver {''.join(letters[int(it, 16)] for it in f'{n:x}')}\n".encode() for n in range(count))
 
 
-def test_of_a_log_without_an_end_the_beginning_and_the_end_are_returned() -> None:
+def test_the_beginning_and_the_end_of_an_endless_log_are_returned() -> None:
     found = read(unlike(MOST_LINES + LAST_LINES + 502))
     assert [found[place].number for place in (0, MOST_LINES - 1, MOST_LINES, -1)] == [
         1, MOST_LINES, MOST_LINES + 503, MOST_LINES + LAST_LINES + 502,
@@ -174,7 +174,7 @@ def test_of_a_log_without_an_end_the_beginning_and_the_end_are_returned() -> Non
     assert sum(it.left_out for it in found) == found[MOST_LINES].left_out == 502
 
 
-def test_of_a_log_that_ends_in_time_nothing_is_left_out() -> None:
+def test_a_log_within_the_limit_is_returned_completely() -> None:
     found = read(unlike(MOST_LINES + LAST_LINES))
     assert (len(found), sum(it.left_out for it in found)) == (MOST_LINES + LAST_LINES, 0)
 
@@ -187,7 +187,7 @@ Skipping registering GPU devices...
 """
 
 
-def test_what_a_terminal_cut_is_whole() -> None:
+def test_lines_wrapped_by_a_terminal_are_joined() -> None:
     for number, anchor in ((1, "could not load dynamic library"), (2, "cannot open shared object file")):
         line = read(CUT.strip().encode(), [anchor])[-1]
         assert (line.number, line.text) == (number, CUT.splitlines()[number - 1])
@@ -218,7 +218,7 @@ def test_lines_that_happen_to_be_as_wide_are_not_joined() -> None:
     assert not any(it.whole for it in read(f"{'x' * 90} driver\n{'y' * 70}\n".encode()))
 
 
-def test_of_an_ordinary_log_little_is_told() -> None:
+def test_little_of_an_ordinary_log_is_reported() -> None:
     assert 0 < len(read(log("ordinary", 1 << 20).read(), ANCHORS)) < 10
 
 

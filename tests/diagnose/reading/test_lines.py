@@ -52,7 +52,7 @@ def test_utf_16_after_another_encoding_can_be_read() -> None:
 
 
 @given(st.binary(max_size=400))
-def test_anything_is_lines_of_printable_text(raw: bytes) -> None:
+def test_any_bytes_become_lines_of_printable_text(raw: bytes) -> None:
     found = read(raw)
     assert all(it.text.isprintable() and it.text.strip() and len(it.text) <= LONGEST for it in found)
     assert [it.number for it in found] == sorted(it.number for it in found)
@@ -68,7 +68,7 @@ def test_lines_of_plain_text_are_those_of_the_text(given_lines: list[str]) -> No
     assert read("\n".join(given_lines).encode()) == expected
 
 
-def test_a_long_line_is_told_in_pieces_that_overlap() -> None:
+def test_a_long_line_is_split_into_overlapping_pieces() -> None:
     text = " ".join(map(str, range(100_000)))
     pieces = [it.text for it in read(text.encode())]
     whole = pieces[0]

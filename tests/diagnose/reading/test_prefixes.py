@@ -1,4 +1,4 @@
-"""Prefixes of loggers and services, as they stand in public issues, and lines that only look as if they had one."""
+"""Prefixes of loggers and services, as in public issues, and lines that only resemble them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Cutting a log into segments, against doing it in the obvious way."""
+"""Splitting a log into segments, compared with the obvious way."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ TEXTS = st.lists(PARTS, max_size=30).map(b"".join)
 
 
 def cut(text: bytes, sizes: list[int]) -> list[bytes]:
-    """``text`` in chunks of ``sizes``, over and over."""
+    """``text`` in chunks of ``sizes``, which repeat."""
     found = []
     while text:
         for size in sizes:
@@ -36,13 +36,13 @@ def cut(text: bytes, sizes: list[int]) -> list[bytes]:
 
 
 def numbered(text: bytes) -> list[tuple[int, bytes]]:
-    """The segments of a text in which none is long, with their numbers, as anybody would do it."""
+    """The segments of a text without long lines, with their numbers, computed in the obvious way."""
     lines = enumerate(text.replace(b"\r\n", b"\n").split(b"\n"), 1)
     return [(number, segment) for number, line in lines for segment in line.split(b"\r") if segment]
 
 
 def joined(pieces: list[bytes]) -> bytes:
-    """What was cut into overlapping pieces."""
+    """The line that was split into overlapping pieces."""
     whole = b""
     for piece in pieces:
         shared = next(

@@ -1,4 +1,4 @@
-"""What a terminal would have shown."""
+"""The line that a terminal would show."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The commands of kubectl that a run of envsolve needs, against the server of the tests: kubectl is not everywhere.
+"""The commands of kubectl that envsolve needs, for the server of the tests: kubectl is not installed everywhere.
 
 A run is many short processes, so this imports little: HTTP is spoken on a socket.
 """
@@ -21,7 +21,7 @@ FLAGS = ("server", "output", "filename", "container", "wait", "selector", "field
 
 
 class RefusedError(Exception):
-    """The server refused something, and why."""
+    """The server refused a request, with the reason."""
 
 
 def request(method: str, path: str, body: object = None) -> bytes:

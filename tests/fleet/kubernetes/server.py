@@ -1,4 +1,4 @@
-"""A loopback API server of Kubernetes with as much of it as a run needs, for kubectl and for the one of the tests.
+"""A loopback API server of Kubernetes with the needed subset, for kubectl and for the one of the tests.
 
 It refuses a Job that the schema of the API does not allow. What comes of a Job depends on its node, see ``FATES``. Its
 pods, conditions and messages are as Kubernetes writes them (API reference of 1.34, and kubectl get pod -o json).
@@ -79,7 +79,7 @@ def validator() -> Draft202012Validator:
 
 
 class Api(ThreadingHTTPServer):
-    """``jobs`` are those that there are, ``seen`` all that there were, ``deleted`` the names of those deleted.
+    """``jobs`` are the current ones, ``seen`` all of them, ``deleted`` the names of the deleted ones.
 
     ``most`` is how many there were at once. One that ``is_down`` creates and deletes Jobs, but lists none.
     """
@@ -269,7 +269,7 @@ class _Handler(BaseHTTPRequestHandler):
         self.wfile.write(content)
 
     def log_message(self, format: str, *args: Any) -> None:  # noqa: A002
-        """Say nothing."""
+        """No output."""
 
 
 def _list(version: str, kind: str, items: list[dict[str, Any]]) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""One server for the small worlds of all cases: each case has indexes of its own on it."""
+"""One server for the small worlds of all cases: each case has its own indexes on it."""
 
 from __future__ import annotations
 

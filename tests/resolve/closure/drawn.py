@@ -1,4 +1,4 @@
-"""Random small worlds of packages, and an index of them in memory: without a server hundreds of questions are quick."""
+"""Random small worlds of packages, and an index of them in memory: without a server hundreds of questions are fast."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ class MemoryIndex:
 
 
 class NoShelf:
-    """Keeps nothing."""
+    """Stores nothing."""
 
     def read(self, bucket: str, key: str) -> bytes | None:
         """See Shelf."""
@@ -92,7 +92,7 @@ def resolved(
     requested: Sequence[str] | None = None,
     present: Mapping[str, Present] | None = None,
 ) -> Pins | None:
-    """The pins that envsolve finds for a world; None where it finds none."""
+    """The pins that envsolve finds for a world; None if it finds none."""
     try:
         found = answer_for(world, MemoryIndex(world), locked=locked, requested=requested, present=present)
     except Conflict:
@@ -110,7 +110,7 @@ def answer_for(
     limits: Mapping[str, Limit] | None = None,
     urls: Sequence[str] = (URL,),
 ) -> Found:
-    """Everything that envsolve finds for a world on ``index``, which all ``urls`` lead to. Raises Conflict."""
+    """The complete answer for a world on ``index``, which all ``urls`` lead to. Raises Conflict."""
     lines = world.requested if requested is None else requested
     question = Question(
         roots=tuple((parse_need(line), "the command line") for line in lines),
@@ -128,7 +128,7 @@ _NAMES = tuple("abcdef")
 
 @cache
 def _one_of(*things: str) -> st.SearchStrategy[str]:
-    """One strategy for each set of things: to make one takes longer than to draw from it."""
+    """One strategy for each set of things: creating one takes longer than drawing from it."""
     return st.sampled_from(things)
 
 
@@ -154,7 +154,7 @@ def _of_version(names: tuple[str, ...]) -> st.SearchStrategy[list[str]]:
 
 @st.composite
 def worlds(draw: st.DrawFn) -> Drawn:
-    """Four to six projects of one to four versions, each with up to three requirements, now and then of the extra."""
+    """Four to six projects of one to four versions, each with up to three requirements, sometimes of the extra."""
     names = _NAMES[: draw(st.integers(4, 6))]
     of_version = _of_version(names)
     projects = {name: {it: draw(of_version) for it in _VERSIONS[: draw(st.integers(1, 4))]} for name in names}

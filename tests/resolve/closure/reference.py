@@ -16,7 +16,7 @@ requirement = cache(Requirement)
 
 
 def solutions(world: Drawn) -> Iterator[Pins]:
-    """Every set of pins that meets all requirements and holds nothing unneeded."""
+    """Every set of pins that meets all requirements without unneeded packages."""
     yield from _completed(world, {}, [requirement(line) for line in world.requested], frozenset())
 
 
@@ -34,13 +34,13 @@ def _completed(world: Drawn, pins: Pins, open_: Sequence[Requirement], done: fro
 
 
 def needs(world: Drawn, name: str, version: str, extra: str) -> list[Requirement]:
-    """What a version requires by itself, or with the extra beyond that."""
+    """What a version requires by itself, or additionally with the extra."""
     found = map(requirement, world.projects[name][version])
     return [it for it in found if (it.marker is not None) is bool(extra)]
 
 
 def reached(world: Drawn, pins: Pins) -> dict[_Need, list[Requirement]]:
-    """Everything that the request leads to, with what asks for it. Raises KeyError where a pin is missing."""
+    """Everything that the request requires, with its dependents. Raises KeyError if a pin is missing."""
     found: dict[_Need, list[Requirement]] = {}
     waiting = [requirement(line) for line in world.requested]
     while waiting:
@@ -53,7 +53,7 @@ def reached(world: Drawn, pins: Pins) -> dict[_Need, list[Requirement]]:
 
 
 def is_met(world: Drawn, pins: Pins) -> bool:
-    """Whether ``pins`` are a solution; those that nothing needs do no harm here."""
+    """Whether ``pins`` are a solution; unneeded ones are allowed here."""
     try:
         requirements = reached(world, pins)
     except KeyError:

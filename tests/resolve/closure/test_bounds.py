@@ -1,4 +1,4 @@
-"""What a stack demands of the packages around it."""
+"""The bounds that a stack sets on the packages around it."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def test_an_nccl_that_dropped_maxwell_is_excluded_only_for_it(matrix: Matrix) ->
     assert specifiers(bounds(matrix, solution(matrix, "jax", "6.0")), "nvidia-nccl-cu12") == []
 
 
-def test_packages_of_another_cuda_are_never_taken(matrix: Matrix) -> None:
+def test_packages_of_another_cuda_are_excluded(matrix: Matrix) -> None:
     limits = bounds(matrix, solution(matrix, "jax", "7.0"))
     for name in ("nvidia-cudnn-cu13", "jax-cuda11-plugin", "jax-cuda13-plugin", "cupy-cuda13x", "nvidia-cublas"):
         assert specifiers(limits, name) == [NEVER], name
@@ -68,13 +68,13 @@ def test_packages_of_another_cuda_are_never_taken(matrix: Matrix) -> None:
     assert specifiers(limits, "numpy") == specifiers(limits, "nvidia-ml-py") == []
 
 
-def test_libraries_of_an_older_cuda_may_stand_beside_the_stack(matrix: Matrix) -> None:
+def test_libraries_of_an_older_cuda_may_be_installed_beside_the_stack(matrix: Matrix) -> None:
     limits = bounds(matrix, solution(matrix, "jax", "8.6", "580.65.06"))
     assert specifiers(limits, "nvidia-cutlass-dsl-libs-cu12") == specifiers(limits, "nvidia-cublas-cu12") == []
     assert specifiers(limits, "jax-cuda12-plugin") == [NEVER]
 
 
-def test_a_compiler_follows_the_toolkit_where_kernels_are_made_on_the_machine(matrix: Matrix) -> None:
+def test_a_compiler_matches_the_toolkit_if_kernels_are_compiled_on_the_machine(matrix: Matrix) -> None:
     compiled = solution(matrix, "tensorflow", "10.0", "580.65.06")
     assert [it for it in compiled.choices[0].runs_as.values() if it.startswith("compute_")]
     assert specifiers(bounds(matrix, compiled), "nvidia-cuda-nvrtc-cu12") != []
@@ -84,7 +84,7 @@ def test_a_compiler_follows_the_toolkit_where_kernels_are_made_on_the_machine(ma
         assert specifiers(bounds(matrix, compiled), makes_machine_code) == []
 
 
-def test_a_runtime_that_is_linked_in_needs_the_driver_or_the_stack_for_it(matrix: Matrix) -> None:
+def test_a_linked_runtime_needs_the_driver_or_the_stack(matrix: Matrix) -> None:
     evidence = (Evidence(EvidenceKind.WHEEL, "x.whl", "2026-11-26"),)
     known = BuildFacts("x", SpecifierSet(">=2"), None, (), (), "", evidence, linked_cuda=13)
     more = matrix.with_builds([known])
@@ -110,13 +110,13 @@ def test_code_for_the_cuda_of_another_stack_is_no_bound(matrix: Matrix) -> None:
         assert specifiers(bounds(more, solution(more, "jax", "6.1")), "x") == expected  # CUDA 12.9
 
 
-def test_what_is_known_of_another_platform_is_no_bound(matrix: Matrix) -> None:
+def test_facts_about_another_platform_are_no_bound(matrix: Matrix) -> None:
     more = matrix.with_builds([of_builds(code=CODE, platforms=(Platform.WIN_64,))])
     assert bounds_of(solution(more, "jax", "6.1"), more).of("x") == ()
     assert more.build_facts("x", Platform.WIN_64) == more.build_facts("x")
 
 
-def test_builds_from_where_the_stack_is_from_are_for_its_gpus(matrix: Matrix) -> None:
+def test_facts_about_builds_from_the_source_of_the_stack_are_no_bounds(matrix: Matrix) -> None:
     more = matrix.with_builds([of_builds(code=CODE, cuda=SpecifierSet("==13.*"), linked_cuda=13)])
     found = solution(more, "jax", "6.1")
     tables = partial(Bounds, found, lambda: more.cuda, lambda: more.components, more.cudnn, {}, more.build_facts)
@@ -124,7 +124,7 @@ def test_builds_from_where_the_stack_is_from_are_for_its_gpus(matrix: Matrix) ->
     assert len(tables().of("x")) == 3
 
 
-def test_what_is_lost_is_reported_for_cuda_gpu_and_driver(matrix: Matrix) -> None:
+def test_excluded_versions_are_reported_for_cuda_gpu_and_driver(matrix: Matrix) -> None:
     for facts, why in (
         ({"cuda": SpecifierSet("==13.*")}, "loads the libraries of CUDA 13"),
         ({"code": CODE}, "has no code for compute capability 6.1"),
@@ -140,7 +140,7 @@ def test_what_is_lost_is_reported_for_cuda_gpu_and_driver(matrix: Matrix) -> Non
         assert bounds_of(found, more, in_part=True).of("x") == ()
 
 
-def test_kernels_that_are_optional_are_known_and_no_bound(matrix: Matrix) -> None:
+def test_optional_kernels_are_known_and_no_bound(matrix: Matrix) -> None:
     facts = of_builds(loss="kernels for some GPUs")
     more = matrix.with_builds([facts])
     limits = bounds(more, solution(more, "jax", "6.1"))
@@ -148,14 +148,14 @@ def test_kernels_that_are_optional_are_known_and_no_bound(matrix: Matrix) -> Non
     assert not is_unknown("x", "2.0", [facts])
 
 
-def test_what_is_known_of_cuda_is_not_about_a_build_from_elsewhere(matrix: Matrix) -> None:
+def test_facts_about_cuda_do_not_apply_to_a_build_from_elsewhere(matrix: Matrix) -> None:
     assert of_builds(code=CODE).covers("2.1")
     assert not of_builds(code=CODE).covers("2.1+cu126")
     assert of_builds(loss="kernels for some GPUs").covers("2.1+cu126")
 
 
 @pytest.mark.parametrize(("source", "expected"), [(Source.PYPI, ["<2"]), (Source.CONDA_FORGE, [])])
-def test_what_a_wheel_breaks_without_is_a_bound(source: Source, expected: list[str], matrix: Matrix) -> None:
+def test_known_conflicts_of_a_wheel_are_bounds(source: Source, expected: list[str], matrix: Matrix) -> None:
     found = solution(matrix, "jax", "8.6")
     release = found.choices[0].release._replace(source=source, constraints=("numpy<2", "scipy<1.13"))
     limits = bounds(matrix, found._replace(choices=(found.choices[0]._replace(release=release),)))
@@ -166,5 +166,5 @@ def test_what_a_wheel_breaks_without_is_a_bound(source: Source, expected: list[s
     assert specifiers(limits, "pandas") == []
 
 
-def test_of_two_packages_with_one_module_there_is_one(matrix: Matrix) -> None:
+def test_only_one_of_two_packages_with_the_same_module_is_installed(matrix: Matrix) -> None:
     assert specifiers(bounds(matrix, solution(matrix, "onnxruntime", "8.6")), "onnxruntime") == [NEVER]

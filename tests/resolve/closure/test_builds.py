@@ -1,4 +1,4 @@
-"""A source distribution that only a build can ask: it is built where people allow it, and only there."""
+"""A source distribution that must be built to know its requirements: it is built only if allowed."""
 
 from __future__ import annotations
 
@@ -35,14 +35,16 @@ def words() -> list[str]:
 
 
 def listed(server: IndexServer, path: str, backend: bytes) -> list[str]:
-    """The option that names an index with ``app`` in need of a build, and what it turns out to require."""
+    """The option for an index where ``app`` must be built, and its requirements after the build."""
     shelf = server.index(path)
     shelf.add("app", [sdist("app", "1.0", static=False, members={"pyproject.toml": PYPROJECT, "backend.py": backend})])
     shelf.add("part", [wheel("part", "2.0")])
     return ["--index-url", shelf.index_url]
 
 
-def test_a_build_reports_what_the_package_requires(server: IndexServer, words: list[str], envsolve: Envsolve) -> None:
+def test_a_build_gives_the_requirements_of_the_package(
+    server: IndexServer, words: list[str], envsolve: Envsolve
+) -> None:
     result = envsolve(*listed(server, "/build/simple/", BACKEND), "--allow-builds", *words)
     assert result.code == 0, result.err
     assert [it["name"] for it in tomli.loads(result.out)["packages"]] == ["app", "part"]
@@ -59,7 +61,7 @@ def test_the_metadata_of_a_build_is_cached_and_used_when_builds_are_not_allowed(
     assert [it["name"] for it in tomli.loads(result.out)["packages"]] == ["app", "part"]
 
 
-def test_without_leave_nothing_is_built(server: IndexServer, words: list[str], envsolve: Envsolve) -> None:
+def test_nothing_is_built_without_permission(server: IndexServer, words: list[str], envsolve: Envsolve) -> None:
     result = envsolve(*listed(server, "/unbuilt/simple/", BROKEN), *words)
     assert (result.code, result.out) == (1, "")
     assert result.err.startswith("error: needs-build\n")
@@ -77,7 +79,7 @@ NEEDY = b'[build-system]\nrequires = ["%s"]\nbuild-backend = "backend"\nbackend-
 
 @pytest.fixture
 def builder(server: IndexServer, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Shelf:
-    """An index with setuptools of which only the older has pkg_resources, where pip looks as well."""
+    """An index with setuptools of which only the older has pkg_resources, also configured for pip."""
     shelf = server.index(f"/{tmp_path.name}/simple/")
     old = wheel("setuptools", "81.0.0", members={"pkg_resources.py": b""})
     shelf.add("setuptools", [old, wheel("setuptools", "82.0.0")])
@@ -91,23 +93,23 @@ def builder(server: IndexServer, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 
 
 def needy(builder: Shelf, first_line: bytes) -> None:
-    """Put ``app`` beside setuptools; its build begins with ``first_line``."""
+    """Add ``app`` to the index with setuptools; its build begins with ``first_line``."""
     members = {"pyproject.toml": NEEDY % b"setuptools", "backend.py": first_line + BACKEND}
     builder.add("app", [sdist("app", "1.0", static=False, members=members)])
 
 
-def test_a_build_that_needs_older_tools_gets_them_and_a_note_says_so(
+def test_a_build_that_needs_older_tools_gets_them_with_a_note(
     builder: Shelf, words: list[str], envsolve: Envsolve
 ) -> None:
     needy(builder, b"import pkg_resources")
     result = envsolve("--index-url", builder.index_url, "--allow-builds", *words)
     assert result.code == 0, result.err
     assert [it["name"] for it in tomli.loads(result.out)["packages"]] == ["app", "part"]
-    told = "app 1.0 failed to build, and was built with setuptools<82 (setuptools 82 removed pkg_resources)"
-    assert f"note: {told}\n" in result.err
+    message = "app 1.0 failed to build, and was built with setuptools<82 (setuptools 82 removed pkg_resources)"
+    assert f"note: {message}\n" in result.err
 
 
-def test_a_build_that_fails_with_older_tools_too_says_both(
+def test_a_build_that_also_fails_with_older_tools_reports_both(
     builder: Shelf, words: list[str], envsolve: Envsolve
 ) -> None:
     needy(builder, b"raise ImportError(\"No module named 'setuptools.dep_util'\")")
@@ -179,7 +181,7 @@ def marking(mark: Path) -> dict[str, bytes]:
     return {"pyproject.toml": PYPROJECT, "backend.py": f"open({str(mark)!r}, 'w').close()\n".encode() + BACKEND}
 
 
-def test_nothing_is_built_where_no_build_helps(
+def test_nothing_is_built_if_no_build_would_help(
     server: IndexServer, words: list[str], envsolve: Envsolve, tmp_path: Path
 ) -> None:
     """app is read before late, which has a requirement that nothing meets."""
@@ -196,7 +198,7 @@ def test_nothing_is_built_where_no_build_helps(
 def test_builds_with_the_same_requirements_share_an_environment(
     server: IndexServer, words: list[str], envsolve: Envsolve, tmp_path: Path
 ) -> None:
-    """It is gone afterwards."""
+    """It is removed afterwards."""
     backend = "import sys\nwith open({!r}, 'a') as file:\n    print(sys.prefix, file=file)\n".format(
         str(tmp_path / "seen")
     )
@@ -211,7 +213,7 @@ def test_builds_with_the_same_requirements_share_an_environment(
     assert not Path(prefix).exists()
 
 
-def test_source_requires_what_a_wheel_of_its_version_does(
+def test_requirements_of_a_source_distribution_come_from_a_wheel_of_its_version(
     server: IndexServer, words: list[str], envsolve: Envsolve, tmp_path: Path
 ) -> None:
     mark = tmp_path / "ran"
@@ -225,7 +227,7 @@ def test_source_requires_what_a_wheel_of_its_version_does(
     assert (app["name"], app["sdist"]["name"], part["name"]) == ("app", "app-1.0.tar.gz", "part")
 
 
-def test_a_build_that_lacks_a_module_says_how_to_build_beside_it(
+def test_a_build_with_a_missing_module_suggests_no_build_isolation(
     server: IndexServer, words: list[str], envsolve: Envsolve
 ) -> None:
     result = envsolve(*listed(server, "/lacking/simple/", b"import torch_of_tomorrow\n"), "--allow-builds", *words)
@@ -234,7 +236,7 @@ def test_a_build_that_lacks_a_module_says_how_to_build_beside_it(
     assert "pip wheel --no-build-isolation --no-deps app==1.0" in result.err
 
 
-def test_a_lock_says_that_a_build_imports_a_framework_it_does_not_require(
+def test_a_lock_records_that_a_build_imports_an_undeclared_framework(
     server: IndexServer, words: list[str], envsolve: Envsolve
 ) -> None:
     shelf = server.index("/importing/simple/")
@@ -244,14 +246,14 @@ def test_a_lock_says_that_a_build_imports_a_framework_it_does_not_require(
     assert "note: the build of app 1.0 imports torch, which its own build environment does not have" in result.err
 
 
-@pytest.mark.parametrize("told", [None, "0" * 64], ids=["no hash", "another hash"])
+@pytest.mark.parametrize("digest", [None, "0" * 64], ids=["no hash", "another hash"])
 def test_nothing_is_built_without_a_matching_hash(
-    told: str | None, server: IndexServer, words: list[str], envsolve: Envsolve, tmp_path: Path
+    digest: str | None, server: IndexServer, words: list[str], envsolve: Envsolve, tmp_path: Path
 ) -> None:
     mark = tmp_path / "ran"
     made = sdist("app", "1.0", static=False, members=marking(mark))
-    shelf = server.index(f"/{'un' if told is None else 'dis'}proven/simple/")
-    shelf.add("app", [made._replace(sha256=told)])
+    shelf = server.index(f"/{'un' if digest is None else 'dis'}proven/simple/")
+    shelf.add("app", [made._replace(sha256=digest)])
     result = envsolve("--index-url", shelf.index_url, "--allow-builds", *words)
     assert (result.code, result.out, mark.exists()) == (3, "", False), result.err
-    assert result.err.startswith("error: no-hash\n" if told is None else "error: hash-mismatch\n")
+    assert result.err.startswith("error: no-hash\n" if digest is None else "error: hash-mismatch\n")

@@ -1,4 +1,4 @@
-"""Small worlds of packages with the pins that are expected of them, as data in tests/cases/closure."""
+"""Small worlds of packages with the expected pins, as data in tests/cases/closure."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def test_the_packages_are_the_expected_ones(name: str, server: IndexServer, envs
 
 
 def check_lock(lock: dict[str, Any], case: dict[str, Any]) -> None:
-    """Compare a lock with the pins, and where it matters the files, that a case expects.
+    """Compare a lock with the pins, and if a case has them the files, that it expects.
 
     A source archive by its address has no version in a lock.
     """

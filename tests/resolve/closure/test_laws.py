@@ -2,7 +2,7 @@
 
     LAWS_TIMES=20 .venv-test/bin/python -m pytest tests/resolve/closure/test_laws.py
 
-asks twenty times as many questions.
+checks twenty times as many questions.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ sometimes = settings(max_examples=examples(50), deadline=None, suppress_health_c
 
 @often
 @given(worlds())
-def test_a_solution_is_found_exactly_where_there_is_one(world: Drawn) -> None:
+def test_a_solution_is_found_exactly_if_one_exists(world: Drawn) -> None:
     assert (resolved(world) is not None) is any(True for _ in solutions(world))
 
 
 @often
 @given(worlds())
-def test_what_is_found_meets_every_requirement_and_holds_nothing_unneeded(world: Drawn) -> None:
+def test_a_solution_meets_every_requirement_without_unneeded_packages(world: Drawn) -> None:
     pins = resolved(world)
     assume(pins is not None)
     assert pins is not None
@@ -39,7 +39,7 @@ def test_what_is_found_meets_every_requirement_and_holds_nothing_unneeded(world:
 
 @often
 @given(worlds())
-def test_no_version_could_be_newer_with_all_others_as_they_are(world: Drawn) -> None:
+def test_no_version_could_be_newer_with_all_others_unchanged(world: Drawn) -> None:
     pins = resolved(world)
     assume(pins is not None)
     assert pins is not None
@@ -49,26 +49,26 @@ def test_no_version_could_be_newer_with_all_others_as_they_are(world: Drawn) -> 
 
 @sometimes
 @given(worlds())
-def test_asking_twice_gives_the_same(world: Drawn) -> None:
+def test_the_same_question_has_the_same_answer(world: Drawn) -> None:
     assert resolved(world) == resolved(world)
 
 
 @sometimes
 @given(worlds())
-def test_the_order_of_the_lines_does_not_matter_where_nothing_conflicts(world: Drawn) -> None:
+def test_the_order_of_the_lines_does_not_matter_without_conflicts(world: Drawn) -> None:
     pins = resolved(world)
     assume(pins is not None and is_newest(world, pins))
     assert all(resolved(world, requested=lines) == pins for lines in permutations(world.requested))
 
 
 def is_newest(world: Drawn, pins: Pins) -> bool:
-    """Whether every pin is the newest version there is."""
+    """Whether every pin is the newest version."""
     return all(version == max(world.projects[name]) for name, version in pins.items())
 
 
 @sometimes
 @given(worlds(), st.data())
-def test_a_lock_that_fits_stays_as_it_is(world: Drawn, data: st.DataObject) -> None:
+def test_a_valid_lock_is_unchanged(world: Drawn, data: st.DataObject) -> None:
     some = list(islice(solutions(world), 50))
     assume(some)
     locked = data.draw(st.sampled_from(some))
@@ -77,7 +77,7 @@ def test_a_lock_that_fits_stays_as_it_is(world: Drawn, data: st.DataObject) -> N
 
 @sometimes
 @given(worlds(), st.data())
-def test_a_lock_of_which_one_pin_is_let_go_is_still_a_solution(world: Drawn, data: st.DataObject) -> None:
+def test_upgrading_one_pin_of_a_lock_gives_a_solution(world: Drawn, data: st.DataObject) -> None:
     some = list(islice(solutions(world), 50))
     assume(some)
     locked = data.draw(st.sampled_from(some))

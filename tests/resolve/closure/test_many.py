@@ -14,7 +14,7 @@ MANY = 5_000
 
 @pytest.fixture
 def most(monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """How many requirements of one project were looked at together, each time."""
+    """How many requirements of one project were processed together, each time."""
     seen = []
     matches = Provider.find_matches
 
@@ -30,7 +30,7 @@ def most(monkeypatch: pytest.MonkeyPatch) -> list[int]:
 
 
 @pytest.mark.parametrize("line", ["a>=1.0", "a>=1.0.{}", "a<=2.0.{}", "a!=9.{}", "a[x]>=1.0.{}"])
-def test_those_that_admit_the_same_versions_are_one(line: str, most: list[int]) -> None:
+def test_requirements_that_allow_the_same_versions_are_merged(line: str, most: list[int]) -> None:
     world = Drawn({"a": {"1.0": [], "2.0": [], "3.0": []}}, tuple(line.format(number) for number in range(MANY)))
     pins = resolved(world)
     assert pins is not None
@@ -38,7 +38,7 @@ def test_those_that_admit_the_same_versions_are_one(line: str, most: list[int]) 
     assert max(most) <= 6
 
 
-def test_the_one_that_nothing_meets_is_not_lost(most: list[int]) -> None:
+def test_a_requirement_that_nothing_meets_is_not_lost(most: list[int]) -> None:
     world = Drawn({"a": {"1.0": []}}, (*(f"a>=0.{number}" for number in range(MANY)), "a>=2"))
     assert resolved(world) is None
 

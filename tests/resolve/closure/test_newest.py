@@ -1,4 +1,4 @@
-"""The best of all answers, against the rules of the objective tried out on every answer there is."""
+"""The best of all answers, compared with the rules of the objective applied to every answer."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ often = settings(max_examples=examples(120), deadline=None)
 
 
 class Question(NamedTuple):
-    """A world of packages, some of which are there for one Python alone."""
+    """A world of packages, some of which exist for one Python only."""
 
     drawn: Drawn
     tags: Mapping[tuple[str, str], str]
@@ -90,7 +90,7 @@ def questions(draw: st.DrawFn) -> Question:
 
 
 def uploaded(question: Question) -> dict[tuple[str, str], str]:
-    """When each version was there first."""
+    """When each version was released."""
     start = 18_000  # days since 1970
     projects = question.drawn.projects
     return {(name, it): _day(start + question.days[it]) for name, versions in projects.items() for it in versions}
@@ -103,7 +103,7 @@ def _day(number: int) -> str:
 
 
 def candidates(question: Question, virtual: Sequence[Virtual] = (), more: Sequence[Need] = ()) -> Iterator[Candidates]:
-    """A world for each Python, all over one index."""
+    """A world for each Python, all on one index."""
     index = MemoryIndex(question.drawn, uploaded(question), question.tags)
     pool = Pool(index, NoShelf(), FileMetadata())
     requested = [(need, "the command line") for need in (*map(parse_need, question.drawn.requested), *more)]
@@ -120,7 +120,7 @@ def newest(
 
 
 def found_for(question: Question, named: Sequence[str]) -> tuple[int, dict[str, str]] | None:
-    """The Python and the versions of what was requested, as envsolve chooses them."""
+    """The Python and the versions of the requested packages, as envsolve chooses them."""
     there = list(candidates(question))
     found = newest(there, named).answer()
     for it in there:
@@ -129,7 +129,7 @@ def found_for(question: Question, named: Sequence[str]) -> tuple[int, dict[str, 
 
 
 def best_of_all(question: Question, named: Sequence[str] = ()) -> tuple[int, dict[str, str]] | None:
-    """The same by the rules of the objective, from every answer there is; ``named`` are in the order of their rank."""
+    """The same by the rules of the objective, from every answer; ``named`` are in the order of their rank."""
     named = named or question.named
     every = [list(solutions(question.on(minor))) for minor in PYTHONS]
     newest = {name: version for name in named if (version := _newest(question, name)) is not None}
@@ -160,12 +160,14 @@ def _is_within(answer: Mapping[str, str], floors: Mapping[str, str]) -> bool:
 def _tightened(
     named: Sequence[str], every: Sequence[Sequence[Mapping[str, str]]], number: int, floors: Mapping[str, str]
 ) -> tuple[int, dict[str, str]]:
-    kept = dict(floors)
+    tightened = dict(floors)
     for name in named:
-        within = [(world, it) for world in range(number, len(every)) for it in every[world] if _is_within(it, kept)]
-        kept[name] = max(it[name] for _, it in within)
-        number = min(world for world, it in within if it[name] == kept[name])
-    return number, {name: kept[name] for name in named}
+        within = [
+            (world, it) for world in range(number, len(every)) for it in every[world] if _is_within(it, tightened)
+        ]
+        tightened[name] = max(it[name] for _, it in within)
+        number = min(world for world, it in within if it[name] == tightened[name])
+    return number, {name: tightened[name] for name in named}
 
 
 @often
@@ -176,8 +178,8 @@ def test_the_answer_is_the_best_of_all(question: Question) -> None:
 
 @often
 @given(questions())
-def test_what_every_answer_has_in_common_loses_none_of_them(question: Question) -> None:
-    """With what is looked for after many conflicts done from the first one on."""
+def test_facts_common_to_all_answers_exclude_none_of_them(question: Question) -> None:
+    """With the work that is done after many conflicts done from the first one on."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("envsolve.resolve.closure.resolve._MANY_CONFLICTS", 1)
         assert found_for(question, question.named) == best_of_all(question)
@@ -227,12 +229,12 @@ class Stack(NamedTuple):
         return () if admitted is None else (_but("framework", admitted),)
 
     def judge(self, name: str, version: str, needs: tuple[Need, ...]) -> tuple[Need, ...]:
-        """What a version requires of the framework, beside what its metadata say."""
+        """The requirements of a version on the framework, besides its metadata."""
         admitted = self.admitted.get((name, version))
         return needs if admitted is None else (*needs, among("framework", admitted))
 
     def worlds(self) -> Iterator[Candidates]:
-        """A world for each Python, with the builds that were made for it as candidates of a virtual project."""
+        """A world for each Python, with the builds for it as candidates of a virtual project."""
         question = self.question
         index = MemoryIndex(question.drawn, uploaded(question), question.tags)
         pool = Pool(index, NoShelf(), FileMetadata())
@@ -260,7 +262,7 @@ def _need_of(line: str) -> Need:
 
 @st.composite
 def stacks(draw: st.DrawFn) -> Stack:
-    """A GPU that some builds run on, packages that some builds go with, and builds for one Python alone."""
+    """A GPU that some builds run on, packages compatible with some builds, and builds for one Python only."""
     question = draw(questions())
     files = [(name, version) for name, versions in question.drawn.projects.items() for version in versions]
     some = st.frozensets(st.integers(0, 3))
@@ -294,7 +296,7 @@ BASE = {"1.0": (), "2.0": (), "3.0": ()}
 
 
 def test_builds_of_a_framework_are_chosen_with_the_packages_around_them() -> None:
-    """The framework is a project of no index; each of its builds requires a package and a CUDA."""
+    """The framework is on no index; each of its builds requires a package and a CUDA."""
     builds = tuple((Need("base", (), f"=={it}", ""), among("cuda", [major])) for it, major in (("1.0", 0), ("2.0", 1)))
     virtual = (Virtual("framework", builds), Virtual("cuda", ((), ())))
     question = Question(Drawn({"app": APP, "base": BASE}, ("app",)), {})
@@ -310,8 +312,8 @@ def test_builds_of_a_framework_are_chosen_with_the_packages_around_them() -> Non
     }
 
 
-def test_a_framework_in_one_conflict_after_the_other_is_decided_early() -> None:
-    """All builds need an old base, and all pairs of two packages but the oldest a new one: the pairs are not tried."""
+def test_a_framework_with_many_conflicts_is_decided_early() -> None:
+    """All builds need an old base, all pairs of two packages except the oldest a new one: the pairs are not tried."""
     projects = {name: {f"{it}.0": ("base>=2",) if it > 1 else () for it in range(1, 41)} for name in ("one", "two")}
     drawn = Drawn({**projects, "base": {"1.0": (), "2.0": ()}}, ("one", "two"))
     question = Question(drawn, {}, {f"{it}.0": it for it in range(1, 41)})
@@ -342,7 +344,7 @@ def test_two_packages_that_pin_the_same_others_are_not_tried_pair_by_pair() -> N
         resolved(provider, inf)
 
 
-def test_a_last_resort_is_taken_where_no_other_world_has_an_answer() -> None:
+def test_a_last_resort_is_only_used_without_another_answer() -> None:
     tags = {("app", it): "cp313-cp313-manylinux_2_17_x86_64" for it in APP}
     question = Question(Drawn({"app": APP, "base": BASE}, ("app",)), tags)
     young, *others = candidates(question)
@@ -352,14 +354,14 @@ def test_a_last_resort_is_taken_where_no_other_world_has_an_answer() -> None:
     assert (found.world, found.picks["app"].version) == (2, "4.0")
 
 
-def test_without_time_there_is_an_error() -> None:
+def test_a_timeout_is_an_error() -> None:
     question = Question(Drawn({"app": APP, "base": BASE}, ("app",)), {})
     with pytest.raises(UnsolvableError) as caught:
         newest(list(candidates(question)), ["app"], end=0.0).answer()
     assert caught.value.code == "search-too-long"
 
 
-def test_an_error_without_time_says_why_the_newest_versions_conflict(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_timeout_explains_the_conflict_of_the_newest_versions(monkeypatch: pytest.MonkeyPatch) -> None:
     one = {f"{it}.0": (f"base=={it}.0",) for it in range(1, 5)}
     two = {f"{it}.0": (f"base=={5 - it}.0",) for it in range(1, 5)}
     base: dict[str, tuple[str, ...]] = {f"{it}.0": () for it in range(1, 5)}
@@ -401,7 +403,7 @@ def test_builds_of_a_framework_are_not_called_versions_on_an_index() -> None:
     assert not any(" has framework" in it for it in explain(caught.value))
 
 
-def test_a_version_is_as_old_as_the_oldest_of_those_above_it() -> None:
+def test_a_version_is_as_old_as_the_oldest_of_newer_ones() -> None:
     drawn = Drawn({"app": {"1.0": (), "1.1": (), "2.0rc1": (), "2.0": ()}}, ())
     days = {"1.0": 10, "1.1": 900, "2.0rc1": 5, "2.0": 500}
     times = {("app", version): _day(18_000 + day) for version, day in days.items()}
@@ -411,7 +413,7 @@ def test_a_version_is_as_old_as_the_oldest_of_those_above_it() -> None:
     assert [round(it - 18_000) for it in days_of(releases)] == [10, 500, 500, 500]
 
 
-def test_a_set_of_candidates_is_a_specifier() -> None:
+def test_a_set_of_candidates_becomes_a_specifier() -> None:
     fitting = Fitting(Wanted(Interpreter((3, 12, 0), Platform.LINUX_64)))
     releases = VirtualReleases(Virtual("cuda", ((), (), ())), fitting)
     assert releases.mask(among("cuda", [0, 2]).specifier) == 0b101

@@ -31,7 +31,7 @@ def beside(
     projects: Projects = FRAMES,
     limits: Mapping[str, Limit] | None = None,
 ) -> Found:
-    """What is found on an index of ``projects``, which knows nothing of those present."""
+    """The answer on an index of ``projects``, which does not have the present packages."""
     lines = (requested,) if isinstance(requested, str) else tuple(requested)
     world = Drawn(projects, lines)
     return answer_for(world, MemoryIndex(world), present=present, limits=limits)
@@ -46,23 +46,23 @@ def refused(
     return caught.value
 
 
-def test_the_newest_version_that_goes_with_what_is_present_is_taken() -> None:
+def test_the_newest_version_compatible_with_present_packages_is_chosen() -> None:
     found = beside("plots")
     assert [(pin.name, pin.version) for pin in found.pins] == [("pandas", "2.0"), ("plots", "1.0")]
 
 
-def test_what_is_present_is_named_by_those_that_need_it_and_is_no_pin_itself() -> None:
+def test_present_packages_are_named_by_their_dependents_and_not_pinned() -> None:
     pandas, plots = beside("plots").pins
     assert (pandas.requires, plots.requires) == (("numpy",), ("numpy", "pandas"))
 
 
-def test_a_version_limited_by_a_present_package_says_so() -> None:
+def test_a_version_limited_by_a_present_package_notes_it() -> None:
     pandas, _ = beside("plots").pins
     assert pandas.because == ("pandas 3.0 requires numpy>=2.4, and conda installs numpy 1.26.4",)
     assert the_only(beside("pandas<3")).because == ()
 
 
-def test_a_requirement_that_what_is_present_meets_leaves_nothing_to_install() -> None:
+def test_a_requirement_met_by_present_packages_installs_nothing() -> None:
     assert beside("numpy>=1.20,<2").pins == ()
 
 
@@ -75,20 +75,20 @@ def test_no_index_is_queried_for_present_packages(urls: Sequence[str]) -> None:
     assert "/simple/pandas/" in index.requested
 
 
-def test_an_extra_that_does_not_go_with_what_is_present_holds_a_version_back() -> None:
+def test_an_extra_incompatible_with_present_packages_limits_a_version() -> None:
     projects: Projects = {"app": {"1.0": [], "2.0": ["numpy>=2; extra == 'x'"]}}
     (pin,) = beside("app[x]", projects=projects).pins
     assert pin.version == "1.0"
     assert pin.because == ("app 2.0 requires numpy>=2, and conda installs numpy 1.26.4",)
 
 
-def test_what_is_present_does_not_bring_what_its_version_on_an_index_would() -> None:
+def test_present_packages_do_not_bring_requirements_of_their_index_version() -> None:
     projects: Projects = {"app": {"1.0": ["lib"]}, "lib": {"1.0": ["part"]}, "part": {"1.0": []}}
     found = beside("app", {"lib": Present("1.0", "lib")}, projects)
     assert [pin.name for pin in found.pins] == ["app"]
 
 
-def test_extras_of_what_is_present_bring_nothing_and_are_noted() -> None:
+def test_extras_of_present_packages_bring_nothing_and_are_noted() -> None:
     projects: Projects = {"app": {"1.0": ["numpy[fast,x]>=1"]}}
     found = beside(["app", "numpy[tests]"], projects=projects)
     assert found.bare == (("numpy", "fast"), ("numpy", "tests"), ("numpy", "x"))
@@ -96,7 +96,7 @@ def test_extras_of_what_is_present_bring_nothing_and_are_noted() -> None:
     assert the_only(found).unknown_extras == ()
 
 
-def test_extras_of_a_wheel_that_is_present_bring_what_they_require() -> None:
+def test_extras_of_a_present_wheel_bring_their_requirements() -> None:
     requires = tuple(
         map(parse_need, ("part>=2; extra == 'x'", "never; python_version < '3' and extra == 'x'", "numpy"))
     )
@@ -107,7 +107,7 @@ def test_extras_of_a_wheel_that_is_present_bring_what_they_require() -> None:
     assert explain(refused("lib>1", present=present)) == ["the command line requires lib>1, and lib 1.0 is installed"]
 
 
-def test_extras_are_noted_only_of_what_is_present() -> None:
+def test_extras_are_only_noted_for_present_packages() -> None:
     assert beside("plots[x]").bare == ()
 
 
@@ -124,9 +124,9 @@ def test_a_package_that_needs_another_version_is_named_with_the_path_to_the_requ
 
 
 def test_requirements_that_present_packages_meet_are_not_mentioned() -> None:
-    told = explain(refused("plots", "numpy>=1", "pandas==3.0"))
-    assert "pandas 3.0 requires numpy>=2.4, and conda installs numpy 1.26.4" in told
-    assert not [it for it in told if "numpy>=1" in it or "plots 1.0 requires numpy" in it]
+    reasons = explain(refused("plots", "numpy>=1", "pandas==3.0"))
+    assert "pandas 3.0 requires numpy>=2.4, and conda installs numpy 1.26.4" in reasons
+    assert not [it for it in reasons if "numpy>=1" in it or "plots 1.0 requires numpy" in it]
 
 
 def test_many_versions_that_need_another_one_are_named_together() -> None:
@@ -139,7 +139,7 @@ def test_many_versions_that_need_another_one_are_named_together() -> None:
     ]
 
 
-def test_a_constraint_that_excludes_what_is_present_is_a_conflict() -> None:
+def test_a_constraint_that_excludes_a_present_package_is_a_conflict() -> None:
     conflict = refused("pandas<2", limits={"numpy": Limit("<1.25", "", "-c limits.txt")})
     assert explain(conflict) == [
         "the command line requires pandas<2",
@@ -148,23 +148,23 @@ def test_a_constraint_that_excludes_what_is_present_is_a_conflict() -> None:
     ]
 
 
-def test_what_a_person_requires_what_a_package_requires_and_the_limit_come_first() -> None:
-    told = explain(refused("pandas>=2", limits={"numpy": Limit("<1.25", "", "-c limits.txt")}))
-    assert told[:3] == [
+def test_user_and_package_requirements_and_the_limit_come_first() -> None:
+    reasons = explain(refused("pandas>=2", limits={"numpy": Limit("<1.25", "", "-c limits.txt")}))
+    assert reasons[:3] == [
         "the command line requires pandas>=2",
         "pandas 3.0 requires numpy>=2.4, and conda installs numpy 1.26.4",
         "-c limits.txt limits numpy to <1.25, and conda installs numpy 1.26.4",
     ]
-    assert told[3:] == ["pandas 2.0 requires numpy>=1.26,<2, and conda installs numpy 1.26.4"]
+    assert reasons[3:] == ["pandas 2.0 requires numpy>=1.26,<2, and conda installs numpy 1.26.4"]
 
 
-def test_a_constraint_that_admits_what_is_present_is_none() -> None:
+def test_a_constraint_that_allows_a_present_package_is_none() -> None:
     limits = {"numpy": Limit(">=1.25", "", "-c limits.txt")}
     assert [pin.version for pin in beside("pandas", limits=limits).pins] == ["2.0"]
     assert not [it for it in explain(refused("pandas>=3", limits=limits)) if "limits.txt" in it]
 
 
-def test_a_conflict_with_what_is_present_is_not_one_about_an_index() -> None:
+def test_a_conflict_with_a_present_package_is_not_about_an_index() -> None:
     conflict = refused("numpy>=2.4")
     assert missing(conflict) == []
     assert not [it for it in explain(conflict) if "index" in it]
@@ -179,15 +179,15 @@ def test_the_conda_package_is_named_as_conda_names_it() -> None:
 
 def test_one_file_by_its_address_is_not_what_conda_installs() -> None:
     place = "example.org/numpy-1.26.4-py3-none-any.whl"
-    (told,) = explain(refused(f"numpy @ https://somebody:secret@{place}#sha256={'0' * 64}"))
-    assert told == f"the command line requires numpy @ https://{place}, and conda installs numpy 1.26.4"
+    (reason,) = explain(refused(f"numpy @ https://somebody:secret@{place}#sha256={'0' * 64}"))
+    assert reason == f"the command line requires numpy @ https://{place}, and conda installs numpy 1.26.4"
 
 
 @pytest.mark.parametrize(
     ("version", "requested", "is_met"),
     [
         ("2.0.post1.dev0", "lib>=2", True),
-        ("2.0.0rc1", "lib>=1", True),  # it is there, and nobody has to ask for pre-releases
+        ("2.0.0rc1", "lib>=1", True),  # it is present, and pre-releases need not be allowed
         ("2.0.0rc1", "lib>=2", False),
         ("2.7.1+cu126", "lib==2.7.1", True),
         ("2.7.1+cu126", "lib==2.7.1+cpu", False),
@@ -201,7 +201,7 @@ def test_one_file_by_its_address_is_not_what_conda_installs() -> None:
         ("1.0_3", "lib[x]==1.0", False),
     ],
 )
-def test_a_version_as_conda_writes_it_meets_what_python_can_compare(version: str, requested: str, is_met: bool) -> None:
+def test_a_version_written_by_conda_is_compared_as_pythons(version: str, requested: str, is_met: bool) -> None:
     projects: Projects = {"app": {"1.0": [requested]}}
     present = {"lib": Present(version, "lib")}
     for lines in (["app"], [requested], ["app", requested]):
@@ -225,9 +225,7 @@ def test_another_locked_version_of_a_present_package_is_not_restored() -> None:
 
 @settings(max_examples=examples(100), deadline=None)
 @given(worlds(), st.data())
-def test_what_is_present_counts_as_the_only_version_of_a_project_without_requirements(
-    world: Drawn, data: st.DataObject
-) -> None:
+def test_a_present_package_is_the_only_version_of_its_project(world: Drawn, data: st.DataObject) -> None:
     names = data.draw(st.lists(st.sampled_from(sorted(world.projects)), min_size=1, max_size=3, unique=True))
     there = {name: data.draw(st.sampled_from(("1.0", "2.0", "3.0", "5.0"))) for name in names}
     single = world._replace(projects={**world.projects, **{name: {version: []} for name, version in there.items()}})

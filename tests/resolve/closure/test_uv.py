@@ -29,7 +29,7 @@ def test_uv_agrees_whether_there_is_a_solution(number: int, server: IndexServer,
 
 
 def drawn(number: int) -> Drawn:
-    """The world of a seed: the last of a few, as the first ones that are drawn are nearly empty."""
+    """The world of a seed: the last of a few, because the first ones are nearly empty."""
     found: list[Drawn] = []
 
     @seed(number)

@@ -1,4 +1,4 @@
-"""Work that threads do side by side."""
+"""Concurrent work of threads."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 from envsolve.resolve.closure.workers import side_by_side
 
 
-def test_what_is_made_is_in_the_order_of_the_items_and_at_most_so_many_are_at_work() -> None:
+def test_results_are_in_the_order_of_the_items_with_limited_concurrency() -> None:
     at_work: set[int] = set()
     most: list[int] = []
     others = threading.Event()
@@ -26,7 +26,7 @@ def test_what_is_made_is_in_the_order_of_the_items_and_at_most_so_many_are_at_wo
     assert side_by_side(work, (), 3) == []
 
 
-def test_what_goes_wrong_in_a_thread_is_raised() -> None:
+def test_an_error_in_a_thread_is_raised() -> None:
     def work(number: int) -> None:
         if number == 2:
             raise LookupError("two")

@@ -24,7 +24,7 @@ UPLOADED = "2024-06-01T12:00:00Z"
 
 
 class SmallWorld(NamedTuple):
-    """The packages of a case. ``second`` is the index that is used if the first does not know a name."""
+    """The packages of a case. ``second`` is the index that is used if the first does not have a name."""
 
     first: Shelf
     second: Shelf

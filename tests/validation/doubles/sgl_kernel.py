@@ -1,4 +1,4 @@
-"""The kernels of an SGLang, of which the probe needs as much as here is."""
+"""The kernels of an SGLang, as far as the probe needs them."""
 
 import torch
 from vllm._custom_ops import silu_and_mul as run

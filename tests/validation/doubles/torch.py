@@ -1,4 +1,4 @@
-"""A PyTorch that plays a GPU and does what ENVSOLVE_TEST_TORCH names; as much of it as the probe uses.
+"""A PyTorch that simulates a GPU and does what ENVSOLVE_TEST_TORCH names; as much of it as the probe uses.
 
 It computes with the probe's own reference: what it is for are its faults, and that right answers pass. On import it
 loads the libraries that ENVSOLVE_TEST_LOADS names.
@@ -37,7 +37,7 @@ class device:  # noqa: N801 - PyTorch's name
 
 
 class Tensor:
-    """Numbers, and how a gradient goes back through them."""
+    """Numbers, and how gradients propagate through them."""
 
     def __init__(
         self,

@@ -1,3 +1,3 @@
-"""A vLLM, of which the probe needs as much as here is."""
+"""A vLLM, as far as the probe needs it."""
 
 __version__ = "0.33.0"

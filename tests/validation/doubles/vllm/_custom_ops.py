@@ -1,4 +1,4 @@
-"""Registers the kernel as vLLM's library does; where that cannot be loaded, vLLM warns and goes on."""
+"""Registers the kernel like vLLM's library does; if that cannot be loaded, vLLM warns and continues."""
 
 import sys
 from types import SimpleNamespace

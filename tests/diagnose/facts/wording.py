@@ -1,4 +1,4 @@
-"""What is said of causes, and which rules of the catalogue are of which family."""
+"""The text of causes, and which rules of the catalogue belong to which family."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def of_families(*families: str) -> tuple[str, ...]:
 
 
 def diagnoses(case: Case, symptoms: Iterable[str]) -> list[Diagnosis]:
-    """What the rules on ``symptoms`` make of a case."""
+    """The result of the rules on ``symptoms`` for a case."""
     return [
         diagnosis
         for symptom in symptoms
@@ -31,8 +31,8 @@ def diagnoses(case: Case, symptoms: Iterable[str]) -> list[Diagnosis]:
 
 
 def words(case: Case, diagnosis: Diagnosis) -> str:
-    """Everything that is said of the first cause."""
+    """The complete text about the first cause."""
     cause = diagnosis.causes[0]
     facts = CaseFacts(case, diagnosis.sightings, shipped(), cause.fields)
-    said = shipped().entry(cause.id).words(facts)
-    return "\n".join((said.title, said.cause, said.fix, *said.commands, said.more))
+    wording = shipped().entry(cause.id).words(facts)
+    return "\n".join((wording.title, wording.cause, wording.fix, *wording.commands, wording.more))
