@@ -134,6 +134,23 @@ def test_a_refusal_of_the_solver_is_not_in_a_fix_that_has_commands(envsolve: Env
     assert "No environment fits" in found["more"]
 
 
+@pytest.mark.parametrize(
+    ("system", "command"),
+    [
+        ("Ubuntu 24.04", "sudo apt-get update && sudo apt-get install -y nvidia-container-toolkit"),
+        ("Rocky Linux 9", "sudo dnf install -y nvidia-container-toolkit"),
+        ("Fedora 41", "sudo dnf install -y nvidia-container-toolkit"),
+        ("Arch Linux", "sudo pacman -S nvidia-container-toolkit"),
+    ],
+)
+def test_the_container_toolkit_is_installed_as_the_distribution_of_the_text_does(
+    system: str, command: str, envsolve: Envsolve
+) -> None:
+    text = 'could not select device driver "" with capabilities: [[gpu]]'
+    commands = json.loads(envsolve("explain", "--json", f"{system}\n{text}").out)["findings"][0]["commands"]
+    assert [it for it in commands if "install -y" in it or "pacman" in it] == [command]
+
+
 def test_a_version_with_only_ptx_for_the_gpu_is_not_recommended(envsolve: Envsolve) -> None:
     text = f"torch 2.5.1\n{NO_KERNEL}"
     assert "compute_90" in envsolve("-f", "pytorch==2.5.*", "--gpu", "12.0", "--platform", "linux-64").out
