@@ -10,6 +10,7 @@ import re
 
 from envsolve.diagnose.case import Case, Lines, Sighting
 from envsolve.diagnose.facts.libraries import cuda_of_program
+from envsolve.diagnose.facts.shared.gpu_packages import version_of_package
 from envsolve.diagnose.facts.shared.library_names import Owner, cudnn_major, is_plain, owner_of, span_of
 from envsolve.diagnose.facts.shared.programs import program_of
 from envsolve.diagnose.facts.shared.seen_libraries import cudnns, library, whole_messages
@@ -123,6 +124,15 @@ def cudnn_least(case: Case, lines: Lines) -> str | None:
     """The cuDNN that it needs: the one that it was compiled with, or a newer one."""
     found, built, least = cudnn_found(case, lines), cudnn_compiled(case, lines), _field(lines, "least")
     return least if _parts(least) > _parts(built) and _parts(found) < _parts(least) else built
+
+
+def cudnn_that_fits(case: Case, lines: Lines) -> str | None:
+    """A cuDNN that is as new as needed and installed beside the loaded one."""
+    found, least = _parts(cudnn_found(case, lines)), _parts(cudnn_least(case, lines))
+    package = version_of_package(case, f"nvidia-cudnn-cu{least and _cuda_major(case, lines)}")
+    versions = (*cudnns(case), *((package,) if package else ()))
+    fits = (it for it in versions if _parts(it) > found and _parts(it)[:1] == least[:1] and _parts(it) >= least)
+    return next(fits, None) if least else None
 
 
 def cudnn_loaded(case: Case, lines: Lines) -> str | None:

@@ -60,13 +60,13 @@ def dll_owner(_case: Case, lines: Lines) -> str:
 
 def dll_package(case: Case, lines: Lines) -> str | None:
     """The package of the DLL or of the extension module, by the name that it is imported by."""
+    line = lines[0].line
+    within = package_of(line) if re.search(r"(?:site|dist)-packages[\\/]", line, re.IGNORECASE) else None
     if lines[0].symptom == "module-not-loaded":
         known = {"tensorflow": "tensorflow", "onnxruntime": "onnxruntime", "torch": "torch"}
         kind = module_kind(case, lines)
-        own = importer_of(case, lines) or _built_for_torch(case) or of_module(_module(lines))
+        own = importer_of(case, lines) or within or _built_for_torch(case) or of_module(_module(lines))
         return known.get(kind or "") or (own if kind == "extension" else importer_of(case, lines))
-    line = lines[0].line
-    within = package_of(line) if re.search(r"(?:site|dist)-packages[\\/]", line, re.IGNORECASE) else None
     return within or _PACKAGES.get(owner_of(library(lines[0])))
 
 

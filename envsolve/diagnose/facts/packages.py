@@ -116,10 +116,10 @@ def torch_beside(case: Case, lines: Lines) -> _Torch | None:
 # ---------------------------------------------------------------------------------------------- compiled extensions
 
 _BY_LINE = (
+    (r"implementation for device|miss in module _ext", "mmcv"),
     (r"ms_deform_attn|custom C\+\+ ops|groundingdino", "groundingdino"),
     (r"detectron2", "detectron2"),
     (r"_OpNamespace' '_(?:vllm|moe)?\w*C", "vllm"),
-    (r"implementation for device|miss in module _ext", "mmcv"),
     (r"object has no attribute 'origin'|torch_scatter|torch_sparse|torch_cluster", "torch-scatter"),
 )
 _IN_SITE = re.compile(r"(?:site|dist)-packages")

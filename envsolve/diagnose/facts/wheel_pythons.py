@@ -6,6 +6,7 @@ to 2.11.0 is Python 3.7. So its list shows the interpreter. What was ever publis
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 from collections.abc import Mapping
 from typing import NamedTuple
@@ -26,6 +27,8 @@ from envsolve.diagnose.facts.shared.requested import (
 from envsolve.model.host import Platform
 from envsolve.model.release import Source
 
+_INDEX = re.compile(r"cu\d{2,3}")
+_SYSTEMS = {Platform.LINUX_64: "Linux", Platform.LINUX_AARCH64: "Linux on ARM", Platform.WIN_64: "Windows"}
 _LAST_INTEL_MAC = Version("2.2.2")
 
 
@@ -51,6 +54,38 @@ def _newest_pythons(case: Case, package: str) -> tuple[str, ...]:
     wheels = [it for it in every if it.source is Source.PYPI and is_of(package, it)]
     newest = max((it.version for it in wheels), default=None)
     return pythons_of([it for it in wheels if it.version == newest])
+
+
+class _IndexGap(NamedTuple):
+    """An index of PyTorch for one CUDA that ended before a Python, and another that has wheels for it.
+
+    ``pythons`` are those of its ``newest`` release, ``system`` the platform on which it has no other.
+    """
+
+    folder: str
+    newest: Version
+    pythons: str
+    system: str
+    other: str
+
+
+def index_gap(case: Case, lines: Lines) -> _IndexGap | None:
+    """The gap of the index that the text names, for the Python that runs; on Windows if no platform is known."""
+    python = interpreter(case)
+    folders = (path.split("/")[0] for path in case.every("pytorch_index"))
+    index = next(filter(_INDEX.fullmatch, folders), None)
+    if requested(case, lines).framework != "pytorch" or python is None or index is None:
+        return None
+    for platform in (Platform.LINUX_64, Platform.WIN_64) if case.platform is None else (case.platform,):
+        wheels = [it for it in case.knowledge.all_releases("pytorch", platform) if it.source is Source.PYTORCH]
+        own = [it for it in wheels if it.build == index]
+        others = [it for it in wheels if it.cuda is not None and python in it.pythons]
+        if own and others and not any(python in it.pythons for it in own):
+            newest, other = max(own, key=lambda it: it.version), max(others, key=lambda it: it.version)
+            at_least = min((it for it in others if it.version == other.version), key=lambda it: str(it.cuda))
+            span = version_span(newest.pythons) or ""
+            return _IndexGap(index, newest.version, span, _SYSTEMS[platform], at_least.build)
+    return None
 
 
 def best_python(case: Case, lines: Lines) -> str | None:

@@ -8,6 +8,7 @@ from typing import NamedTuple
 from envsolve.diagnose.case import Case, Lines, merged
 from envsolve.diagnose.facts.shared.requested import pythons_of, requested, wheels_of
 from envsolve.model.host import Platform
+from envsolve.model.release import Source
 
 _TAG = re.compile(r"-(?P<python>(?:cp|py|pp)\d+(?:\.(?:cp|py)\d+)*)-(?P<abi>[\w.]+)-(?P<platform>[\w.]+)\.whl$")
 
@@ -86,6 +87,23 @@ def wheel_glibc(_case: Case, lines: Lines) -> str | None:
         return None
     minors = [int(it) for it in re.findall(rf"manylinux_2_(\d+)_{here[2]}\b", fields.get("tags") or "")]
     return f"2.{min(minors)}" if minors and min(minors) > int(here[1]) else None
+
+
+def builds_are_here(case: Case, lines: Lines) -> bool:
+    """Whether the build that the version names, such as cu128, is among those wheels."""
+    return any(it.build == _build(case, lines) for it in wheels_of(case, requested(case, lines)))
+
+
+def other_builds(case: Case, lines: Lines) -> str | None:
+    """The builds for CUDA of that version which the platform has instead: cu126 and cu129."""
+    wheels = wheels_of(case, requested(case, lines))
+    found = {it.build for it in wheels if it.source is Source.PYTORCH and it.cuda is not None}
+    return " and ".join(sorted(found)) if _build(case, lines) not in found and found else None
+
+
+def _build(case: Case, lines: Lines) -> str | None:
+    version = requested(case, lines).version
+    return None if version is None else version.local
 
 
 def wheels_are_here(case: Case, lines: Lines) -> bool:

@@ -200,14 +200,16 @@ def test_pytorch_has_a_cudnn_of_its_own_that_another_one_hides() -> None:
     assert 'pip install "' not in windows
 
 
-@pytest.mark.parametrize(
-    ("there", "command"),
-    [("8", 'pip install "ctranslate2==4.4.0"'), ("9", 'pip install --upgrade "ctranslate2>=4.6.3"')],
-)
-def test_of_ctranslate2_the_release_for_the_installed_cudnn_is_named(there: str, command: str) -> None:
-    file = {"8": "libcudnn_ops.so.9", "9": "libcudnn_ops_infer.so.8"}[there]
+@pytest.mark.parametrize(("file", "there"), [("libcudnn_ops.so.9", "8"), ("libcudnn_ops_infer.so.8", "9")])
+def test_of_ctranslate2_a_release_that_needs_no_cudnn_is_named(file: str, there: str) -> None:
     text = f"import faster_whisper\n{file}: cannot open shared object file\n/lib/libcudnn.so.{there}"
-    assert command in words_of(text)
+    assert 'pip install --upgrade "ctranslate2>=4.6.3"' in words_of(text)
+
+
+def test_a_cudnn_that_is_installed_beside_the_loaded_one_is_not_installed_again() -> None:
+    loaded = "Loaded runtime CuDNN library: 9.4.0 but source was compiled with: 9.8.0."
+    assert 'pip install "' not in words_of(f"jax {loaded}\nnvidia-cudnn-cu12: 9.10.0.56")
+    assert 'pip install "nvidia-cudnn-cu12>=9.8,<10"' in words_of(f"jax {loaded}\nnvidia-cudnn-cu12: 9.7.1.26")
 
 
 def test_a_known_gpu_and_build_rule_the_causes_out_that_contradict_them() -> None:

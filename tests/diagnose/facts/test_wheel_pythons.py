@@ -35,3 +35,23 @@ def test_the_list_of_versions_tells_the_python(requirement: str, versions: str, 
 def test_wheels_of_a_companion_are_those_of_its_torch(requirement: str, pythons: str | None) -> None:
     case = case_of(NOT_FOUND.format(requirement, "none"), LINUX)
     assert wheel_pythons.wheel_pythons(case, case.sightings) == pythons
+
+
+@pytest.mark.parametrize(
+    ("index", "python", "given", "system", "other"),
+    [
+        ("cu121", "3.13.5", Given(), "Windows", "cu126"),
+        ("cu121", "3.13.5", LINUX, None, None),
+        ("cu118", "3.14.0", LINUX, "Linux", "cu126"),
+        ("cu130", "3.8.10", LINUX, "Linux", "cu118"),
+        ("nightly/cu121", "3.14.0", LINUX, None, None),
+        ("cpu", "3.14.0", LINUX, None, None),
+    ],
+)
+def test_an_index_of_a_cuda_can_end_before_a_python(
+    index: str, python: str, given: Given, system: str | None, other: str | None
+) -> None:
+    text = f"pip install torch --index-url https://download.pytorch.org/whl/{index}\nPython {python}\n"
+    case = case_of(text + NOT_FOUND.format("torch", "none"), given)
+    gap = wheel_pythons.index_gap(case, case.of("no-matching-distribution"))
+    assert (system, other) == (None, None) if gap is None else (gap.system, gap.other) == (system, other)

@@ -19,7 +19,7 @@ GPU_PACKAGE = re.compile(
     r"flash-attn[\w-]*|vllm[\w-]*|sglang|bitsandbytes[\w-]*|triton[\w-]*|tensorrt[\w-]*|numba(?:-cuda)?|apex|deepspeed|"
     r"mmcv[\w-]*|detectron2|pytorch3d|cudf[\w-]*|cuml[\w-]*|rapids[\w-]*|dask-cu[\w-]+|spconv[\w-]*|causal-conv1d|"
     r"mamba-ssm|auto-gptq|autoawq|exllamav[23]|nunchaku|insightface|dlib|pycuda|flashinfer[\w-]*|sgl-kernel|fbgemm[\w-]*|"
-    r"llama-cpp-python|ctranslate2|faster-whisper|horovod|natten|sageattention|"
+    r"llama-cpp-python|ctranslate2|unsloth[\w-]*|faster-whisper|horovod|natten|sageattention|"
     r"keras|tf-keras|flax|gptqmodel|transformer-engine[\w-]*|kaolin|nvdiffrast|gsplat|fused-ssim|diff-gaussian[\w-]*|"
     r"tiny-?cuda-?nn|fairseq|torch-?(?:scatter|sparse|cluster|geometric)",
     re.IGNORECASE,
