@@ -361,10 +361,10 @@ def test_why_not_replaces_the_requested_version(here: World) -> None:
 def test_explain_uses_its_version(here: World) -> None:
     log = "ImportError: /x/vllm/_C.abi3.so: undefined symbol: _ZN3c104cuda9SetDeviceEa"
     found = json.loads(here.envsolve("explain", "--json", "-f", "vllm==0.30.0", log).out)
-    assert found["findings"]
-    (note,) = found["notes"]
-    assert note["text"].startswith("vLLM runs on the PyTorch that it requires, which this is about: ")
-    assert note["command"] == "envsolve --framework pytorch --gpu auto --format requirements vllm"
+    (finding,) = found["findings"]
+    assert finding["cause"].startswith("vllm 0.30.0 needs a function")
+    assert finding["commands"][-1] == "envsolve --framework vllm --gpu auto"
+    assert found["notes"] == []
     other = json.loads(
         here.envsolve("explain", "--json", "-f", "vllm", "-f", "jax", "jax: CUDA_ERROR_OUT_OF_MEMORY").out
     )

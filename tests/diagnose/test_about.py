@@ -95,6 +95,12 @@ TOO_OLD = (
         pytest.param(
             f"INFO vllm serve\n{TOO_NEW}", ExplainRequest(), "envsolve --framework vllm --gpu 12.0", id="named"
         ),
+        pytest.param(
+            f"vllm: Module Not Found\n{TOO_NEW}",
+            ExplainRequest(),
+            "envsolve --framework pytorch --gpu 12.0",
+            id="absent",
+        ),
         pytest.param(TOO_NEW, ExplainRequest(), "envsolve --framework pytorch --gpu 12.0", id="PyTorch alone"),
         pytest.param(
             f"INFO vllm serve\n{TOO_NEW}",

@@ -22,6 +22,7 @@ from envsolve.diagnose.facts.shared.gpu_packages import (
     version_of_package,
 )
 from envsolve.diagnose.facts.shared.library_names import Span, span_of
+from envsolve.model.names import normalized
 from envsolve.model.versions import CudaVersion, parsed_cuda, parsed_version
 
 
@@ -158,12 +159,13 @@ def cuda_library(_case: Case, lines: Lines) -> _Library | None:
 
 
 def symbol_package(case: Case, lines: Lines) -> str | None:
-    """The package that needs it: of its file, else the only one of compiled extensions that the text lists."""
+    """The package that needs it: of its file, else the only one of compiled extensions that the text lists or names."""
     package = package_of(merged(lines).get("library"))
     if package is not None:
         return None if package in ("tensorflow", "tensorflow-core") else package
-    found = [name for name in case.packages if name in _EXTENSIONS]
-    return found[0] if len(found) == 1 else None
+    named = (*case.packages, *map(normalized, case.every("gpu_name")))
+    found = {name for name in named if name in _EXTENSIONS}
+    return found.pop() if len(found) == 1 else None
 
 
 def wheel_names_this_torch(case: Case, lines: Lines) -> bool:

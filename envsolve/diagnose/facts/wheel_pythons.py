@@ -62,7 +62,7 @@ def _newest_pythons(case: Case, package: str) -> tuple[str, ...]:
     return pythons_of([it for it in wheels if it.version == newest])
 
 
-class IndexGap(NamedTuple):
+class _IndexGap(NamedTuple):
     """An index of PyTorch for one CUDA that ended before a Python, and another that has wheels for it.
 
     ``pythons`` are those of its ``newest`` release, ``system`` the platform on which it has no other.
@@ -75,7 +75,7 @@ class IndexGap(NamedTuple):
     other: str
 
 
-def index_gap(case: Case, lines: Lines) -> IndexGap | None:
+def index_gap(case: Case, lines: Lines) -> _IndexGap | None:
     """The gap of the index that the text names, for the Python that runs; on Windows if no platform is known."""
     python = interpreter(case)
     folders = (path.split("/")[0] for path in case.every("pytorch_index"))
@@ -90,7 +90,7 @@ def index_gap(case: Case, lines: Lines) -> IndexGap | None:
             newest, other = max(own, key=lambda it: it.version), max(others, key=lambda it: it.version)
             at_least = min((it for it in others if it.version == other.version), key=lambda it: str(it.cuda))
             span = version_span(newest.pythons) or ""
-            return IndexGap(index, newest.version, span, _SYSTEMS[platform], at_least.build)
+            return _IndexGap(index, newest.version, span, _SYSTEMS[platform], at_least.build)
     return None
 
 
