@@ -205,7 +205,13 @@ def test_what_runs_in_part_is_taken_where_nothing_else_is_left_and_told(envsolve
 
 def test_a_bound_in_an_extra_is_named_as_the_reason(envsolve: Envsolve, world: IndexServer) -> None:
     result = lock(envsolve, world, "-f", "pytorch==2.8.*", "optional")
-    assert "optional 2.0 requires torch>=2.10, as its extra torch says" in result.err
+    because = "optional 2.0 requires torch>=2.10, as its extra torch says"
+    assert f"note: optional 1.0 is 8 months older than 2.0: {because}\n" in result.err
+    indexes = ("--index-url", world.index_url, "--format", "requirements")
+    found = json.loads(envsolve("-f", "pytorch==2.8.*", "optional", *TARGET, *indexes, "--json").out)
+    (note,) = (it for it in found["notes"] if it["code"] == "held-back")
+    assert because in note["fields"]["because"]
+    assert "the stack requires torch==2.8.0" in note["fields"]["because"]
     result = lock(envsolve, world, "-f", "pytorch==2.8.*", "optional>=2")
     assert result.code == 1
     assert "cause: optional 2.0 requires torch>=2.10, as its extra torch says\n" in result.err

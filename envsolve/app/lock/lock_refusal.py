@@ -27,6 +27,7 @@ from envsolve.model.requester import Requester
 from envsolve.model.solution import Solution
 from envsolve.resolve.closure.bounds import THE_STACK
 from envsolve.resolve.closure.explain import (
+    between_packages,
     contested,
     explain,
     fitting_versions,
@@ -104,6 +105,8 @@ def packages_refusal(
     )
     error = refusal(code, message, causes, hints)
     error.refused = tuple(_refused(conflict, code, message))
+    if code == PACKAGES_CONFLICT:
+        error.reason = next(iter(between_packages(conflict)), "") or next(reversed(error.cause), "")
     return error
 
 
