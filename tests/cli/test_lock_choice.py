@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import pytest
 
-from tests.cli.locked import pins_in
+from tests.cli.locked import pins_in, reasons_in
 from tests.cli.worlds import LINUX, torch
 from tests.conftest import Envsolve, Result
 from tests.index.packages import IndexFile, sdist, wheel
@@ -226,6 +226,15 @@ def test_a_cpu_build_under_another_name_meets_a_bound_in_an_extra(envsolve: Envs
     assert result.code == 0, result.err
     found = pins_in(result.out)
     assert found == {"tensorflow-cpu": "2.21.0", "flows": "2.0", "later": "1.0"}
+
+
+def test_of_builds_for_another_cuda_the_lock_names_the_newest(envsolve: Envsolve, world: IndexServer) -> None:
+    """The matrix has torchcodec 0.11 and 0.14 to 0.17 as builds for CUDA 13, each as a range of its own."""
+    world.add("torchcodec", [dated("torchcodec", version, NEW) for version in ("0.7.0", "0.11.0", "0.17.0")])
+    found = lock(envsolve, world, "-f", "pytorch==2.8.*", "torchcodec").out
+    assert pins_in(found)["torchcodec"] == "0.7.0"
+    (reason,) = (because for name, because in reasons_in(found) if name == "torchcodec")
+    assert reason.startswith("torchcodec<=0.17.0,>=0.14.0 loads the libraries of CUDA 13, ")
 
 
 def test_what_is_half_a_year_behind_is_reported(envsolve: Envsolve, world: IndexServer) -> None:
