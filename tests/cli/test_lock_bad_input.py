@@ -207,3 +207,14 @@ def test_a_lock_does_not_take_the_place_of_its_requirements(
     result = lock(envsolve, world, "-r", "requirements.txt", "-o", str(asked))
     assert (result.code, result.out, asked.read_text()) == (2, "", "pandas\n")
     assert result.err.startswith("error: contradictory-options\n")
+
+
+def test_an_empty_file_is_reported(envsolve: Envsolve, world: IndexServer) -> None:
+    Path("empty.in").write_text("# nothing yet\n")
+    Path("full.in").write_text("pandas\n")
+    Path("index.in").write_text(f"--index-url {world.index_url}\n")
+    done = lock(envsolve, world, "-r", "empty.in", "-r", "full.in", "-r", "index.in")
+    assert done.code == 0, done.err
+    assert set(pins_in(done.out)) == {"pandas"}
+    assert done.err.count("has no requirements") == 1
+    assert "note: empty.in has no requirements\n" in done.err
