@@ -138,8 +138,8 @@ def lock_files(
             changes.append(settings.change)
             files |= {} if settings.change.is_current else {project.directory / PYPROJECT: settings.after}
         writes = not options["check"] and not options["show_diff"]
-        locks = ((Path(it.path), it.text) for it in locked.files if not it.is_current)
-        written = [*files.items(), *locks] if writes else []
+        stale = () if is_dry_run() else (it for it in locked.files if not it.is_current)  # the answer names each lock
+        written = [*files.items(), *((Path(it.path), it.text) for it in stale)] if writes else []
         if written:
             write_all(written, in_folders=True)
     answer = _answer(changes, project, options)
@@ -282,7 +282,7 @@ def _notes(changes: Sequence[FileChange], locked: LockedProject, verb: str, agai
 
 def _change_text(change: FileChange, verb: str) -> str:
     if change.is_new:
-        return verb if verb == "written" else "missing"
+        return "missing" if verb == "out of date" else verb
     if change.changes is None:
         return verb
     python = [it for it in change.changes if it.name == "python" and it.before and it.after]

@@ -221,3 +221,14 @@ def test_a_constraint_that_leaves_versions_without_a_wheel_is_named(envsolve: En
         "error: no-wheel\n  base 1.0 cannot be installed on Python 3.11.7 on linux-64: it has no"
     )
     assert "cause: -c limits.txt limits base to <2\n" in result.err
+
+
+def test_an_empty_file_is_reported(envsolve: Envsolve, world: IndexServer) -> None:
+    Path("empty.in").write_text("# nothing yet\n")
+    Path("full.in").write_text("pandas\n")
+    Path("index.in").write_text(f"--index-url {world.index_url}\n")
+    done = lock(envsolve, world, "-r", "empty.in", "-r", "full.in", "-r", "index.in")
+    assert done.code == 0, done.err
+    assert set(pins_in(done.out)) == {"pandas"}
+    assert done.err.count("has no requirements") == 1
+    assert "note: empty.in has no requirements\n" in done.err

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import pytest
 
-from tests.cli.locked import pins_in
+from tests.cli.locked import pins_in, reasons_in
 from tests.cli.worlds import LINUX, torch
 from tests.conftest import Envsolve, Result
 from tests.index.packages import IndexFile, sdist, wheel
@@ -205,7 +205,13 @@ def test_a_partly_supported_build_is_the_last_resort_and_is_reported(envsolve: E
 
 def test_a_bound_in_an_extra_is_named_as_the_reason(envsolve: Envsolve, world: IndexServer) -> None:
     result = lock(envsolve, world, "-f", "pytorch==2.8.*", "optional")
-    assert "optional 2.0 requires torch>=2.10, as its extra torch says" in result.err
+    because = "optional 2.0 requires torch>=2.10, as its extra torch says"
+    assert f"note: optional 1.0 is 8 months older than 2.0: {because}\n" in result.err
+    indexes = ("--index-url", world.index_url, "--format", "requirements")
+    found = json.loads(envsolve("-f", "pytorch==2.8.*", "optional", *TARGET, *indexes, "--json").out)
+    (note,) = (it for it in found["notes"] if it["code"] == "held-back")
+    assert because in note["fields"]["because"]
+    assert "the stack requires torch==2.8.0" in note["fields"]["because"]
     result = lock(envsolve, world, "-f", "pytorch==2.8.*", "optional>=2")
     assert result.code == 1
     assert "cause: optional 2.0 requires torch>=2.10, as its extra torch says\n" in result.err
@@ -220,6 +226,15 @@ def test_a_cpu_build_under_another_name_meets_a_bound_in_an_extra(envsolve: Envs
     assert result.code == 0, result.err
     found = pins_in(result.out)
     assert found == {"tensorflow-cpu": "2.21.0", "flows": "2.0", "later": "1.0"}
+
+
+def test_of_builds_for_another_cuda_the_lock_names_the_newest(envsolve: Envsolve, world: IndexServer) -> None:
+    """The matrix has torchcodec 0.11 and 0.14 to 0.17 as builds for CUDA 13, each as a range of its own."""
+    world.add("torchcodec", [dated("torchcodec", version, NEW) for version in ("0.7.0", "0.11.0", "0.17.0")])
+    found = lock(envsolve, world, "-f", "pytorch==2.8.*", "torchcodec").out
+    assert pins_in(found)["torchcodec"] == "0.7.0"
+    (reason,) = (because for name, because in reasons_in(found) if name == "torchcodec")
+    assert reason.startswith("torchcodec<=0.17.0,>=0.14.0 loads the libraries of CUDA 13, ")
 
 
 def test_packages_half_a_year_old_are_reported(envsolve: Envsolve, world: IndexServer) -> None:

@@ -120,8 +120,7 @@ class TestAMirrorOfPyTorch:
         done = project("lock")
         assert done.code == 0, done.err
         assert pins_in(project.read())["torch"] == "2.8.0"
-        assert "note: torch 2.8.0 is used, not 2.14.1: no package index has " in done.err
-        assert " torch==2.14.1+cu126, the best build for this machine " in done.err
+        assert "note: torch 2.8.0 is used, not 2.14.1: http" in done.err
         assert "/whl/cu126 does not have torch, and " in done.err
         assert done.err.count("not 2.14.1") == 1
         assert "would run here" not in done.err
@@ -152,9 +151,8 @@ class TestAMirrorOfPyTorch:
         assert done.code == 0, done.err
         found = pins_in(project.read())
         assert (found["torch"], found["torchvision"]) == ("2.8.0", "0.23.0")
-        assert ": no package index has a torchvision that works with torch 2.14.1+cu126 (" in done.err
-        assert "/whl/cu126 does not have torchvision; " in done.err
-        assert "/simple has torchvision 0.29.1, which is not built for cu126); the lock has torch 2.8.0\n" in done.err
+        assert "note: a better build was skipped: http" in done.err
+        assert "/whl/cu126 does not have torchvision; the lock has torch 2.8.0\n" in done.err
 
     def test_without_a_companion_an_exact_stack_is_refused(self, project: Project, world: IndexServer) -> None:
         lack_vision(world)
@@ -183,7 +181,7 @@ class TestAMirrorOfPyTorch:
         done = project("lock")
         assert done.code == 0, done.err
         assert pins_in(project.read())["torch"] == "2.14.1+cu126"
-        assert "(the stack requires torch==2.15.0; no index other than PyTorch's has torch)\n" in done.err
+        assert "is used, not 2.15.0: no index other than PyTorch's has torch\n" in done.err
         assert "knows torch" not in done.err
         project.say('["pytorch"]', '["pytorch==2.14.1+cu130"]')
         done = project("lock", "-U")

@@ -28,7 +28,6 @@ from envsolve.resolve.closure.resolve import Found
 from envsolve.resolve.closure.unknown_builds import is_about_cuda
 from envsolve.resolve.solver import Solver
 
-_MOST_REASONS = 4
 _FEW_MONTHS = 6
 
 
@@ -100,16 +99,22 @@ class Notes:
             if it.name not in of_stack and months < _FEW_MONTHS:
                 continue
             age = f" is {months:.0f} months older than" if months >= _FEW_MONTHS else " is used, not"
-            because, command = " and ".join(it.limited_by[:_MOST_REASONS]), None
+            because, command, every = next(iter(it.limited_by), ""), None, it.limited_by
             if not because:
                 refused = self._refusal_of_newest(it, is_of_stack=it.name in of_stack)
                 because = "newer ones do not fit" if refused is None else inline_text(refused)
                 if refused is None and self._existing.get(it.name) == it.version:
                     because = f"the existing lock keeps it; -P {it.name} takes a newer one"
-                hints = () if refused is None else refused.hints
+                hints, every = ((), ()) if refused is None else (refused.hints, (refused.message, *refused.cause))
                 command = next((hint.command for hint in hints if hint.command), None)
             note = Note("held-back", f"{it.name} {it.version}{age} {it.newest}: {because}", command)
-            yield note.about(name=it.name, version=it.version, newest=it.newest, months=round(months), because=because)
+            yield note.about(
+                name=it.name,
+                version=it.version,
+                newest=it.newest,
+                months=round(months),
+                because="; ".join(every) or because,
+            )
 
     def _refusal_of_newest(self, it: Behind, *, is_of_stack: bool) -> UnsolvableError | None:
         """Return why the newest version does not fit, found by a search for it or for the best stack."""

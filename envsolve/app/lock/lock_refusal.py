@@ -28,6 +28,7 @@ from envsolve.model.requester import Requester
 from envsolve.model.solution import Solution
 from envsolve.resolve.closure.bounds import THE_STACK
 from envsolve.resolve.closure.explain import (
+    between_packages,
     contested,
     explain,
     fitting_versions,
@@ -60,7 +61,8 @@ def packages_refusal(
     """The error for ``conflict``. ``solution`` is the stack with which it occurred."""
     unlisted = list(_unlisted(conflict))
     lacking = [*(requirement for requirement in missing(conflict) if requirement.origin), *unlisted]
-    causes = list(dict.fromkeys(_of_folders(lacking, conflict, solution, request.packages))) or explain(conflict)
+    of_folders = list(dict.fromkeys(_of_folders(lacking, conflict, solution, request.packages)))
+    causes = of_folders or explain(conflict)
     stack = _with(solution, ())
     target = f"Python {interpreter.full_version} on {interpreter.platform}"
     unknown = [name for name in _unknown(conflict) if name not in {requirement.name for requirement in unlisted}]
@@ -106,7 +108,15 @@ def packages_refusal(
     )
     error = refusal(code, message, causes, hints)
     error.refused = tuple(_refused(conflict, code, message))
+    error.reason = _most_telling(error, conflict, of_folders)
     return error
+
+
+def _most_telling(error: UnsolvableError, conflict: Conflict, of_folders: Sequence[str]) -> str:
+    """The cause that tells more than the message of the error; "" if none does."""
+    if error.code == PACKAGES_CONFLICT:
+        return next(iter((*between_packages(conflict), *reversed(error.cause))), "")
+    return of_folders[-1] if of_folders else ""
 
 
 def _conflict_text(conflict: Conflict, beside: list[str], target: str, is_of_conda: bool) -> str:
@@ -163,7 +173,7 @@ def stranger_refusal(release: Release, stranger: Pin, request: Request) -> Unsol
     folder = without_secrets(index_of(release, request.packages) or "").rstrip("/")
     build = release.full_version.local
     named = request.requester.name_of("pytorch-index-url")
-    return refusal(
+    error = refusal(
         NOT_ON_INDEX,
         f"no package index has a {stranger.name} that works with torch {release.full_version}",
         (
@@ -172,6 +182,8 @@ def stranger_refusal(release: Release, stranger: Pin, request: Request) -> Unsol
         ),
         (Hint(f"name a PyTorch index or mirror that has {stranger.name} for {build} with {named}"),),
     )
+    error.reason = error.cause[0]
+    return error
 
 
 def refuse_strangers(solution: Solution | None, pins: Iterable[Pin], request: Request) -> None:

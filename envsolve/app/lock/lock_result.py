@@ -187,8 +187,8 @@ class Result:
 
 
 def inline_text(error: UnsolvableError) -> str:
-    """An error's message and causes, for use within a sentence."""
-    return f"{error.message} ({'; '.join(error.cause[:_FEW])})"
+    """The most informative part of an error, for use within a sentence."""
+    return error.reason or error.message
 
 
 def _for_the_cpu(pins: Iterable[Pin]) -> Iterator[Note]:

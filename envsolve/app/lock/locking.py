@@ -56,7 +56,7 @@ def lock(lock_request: LockRequest, matrix: Matrix, environ: Mapping[str, str]) 
         except OutsideError as error:
             error.hints = (*_without_pytorch_index(error, lock_request, began, matrix, environ), *error.hints)
             raise
-    return _solved(request, locks, (*ways, *began.where.notes, *began.connection.notes, *hidden))
+    return _solved(request, locks, (*ways, *began.wanted.notes, *began.where.notes, *began.connection.notes, *hidden))
 
 
 def _locks_of(lock_request: LockRequest, began: Start, matrix: Matrix, environ: Mapping[str, str]) -> list[TargetLock]:

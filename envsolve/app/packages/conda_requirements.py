@@ -113,7 +113,7 @@ def requirements_on(packages: Packages, platform: Platform) -> CondaRequirements
         channels=tuple(dict.fromkeys(_opened(channel, file) for file in files for channel in file.channels)),
         variables=tuple({key: value for file in files for key, value in file.variables}.items()),
         categories=_categories(entries),
-        notes=tuple(Note("environment-file", text) for file in files for text in file.notes),
+        notes=(*(Note("environment-file", text) for file in files for text in file.notes), *python.notes),
     )
 
 

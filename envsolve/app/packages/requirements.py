@@ -21,6 +21,7 @@ from envsolve.lockfile.options import BUILD_CONSTRAINTS, CONSTRAINTS, Options
 from envsolve.model.host import Platform
 from envsolve.model.names import is_name, normalized
 from envsolve.model.need import Markers, Need, admits_nothing, joined, parse_need, with_open_marker
+from envsolve.model.note import Note
 from envsolve.model.package import Hashes
 from envsolve.model.reference import (
     EDITABLE,
@@ -77,6 +78,14 @@ class Requirements(NamedTuple):
     build_constraints: tuple[str, ...] = ()
     excluded: tuple[tuple[str, str], ...] = ()
     """The requirements that are left out: the name under which each is excluded, and its origin."""
+    empty: tuple[str, ...] = ()
+    """The requirement files that have nothing but comments."""
+
+    @property
+    def notes(self) -> Iterator[Note]:
+        """Notes on empty files: most likely another file was meant. uv warns of them, too."""
+        for name in self.empty:
+            yield Note("requirements-empty", f"{name} has no requirements").about(file=name)
 
     @property
     def overridden(self) -> Mapping[str, tuple[str, ...] | None]:
@@ -143,8 +152,8 @@ def read_requirements(packages: Packages, beside: FileRequirements | None = None
     """
     places = chain(packages.places, repeat(COMMAND_LINE))
     found = FileRequirements(tuple(map(Line, packages.requirements, places))) + (beside or FileRequirements())
-    for name in packages.files:
-        found += read_requirement_file(name)
+    read = {name: read_requirement_file(name) for name in packages.files}
+    found = sum(read.values(), found)
     for name in packages.constraints:
         found += read_requirement_file(name, constraint=True)
     mistakes = list(found.mistakes)
@@ -168,6 +177,7 @@ def read_requirements(packages: Packages, beside: FileRequirements | None = None
         tuple(_distinct(replaced)),
         build_constraints_in(packages.build_constraints),
         tuple((name, place_of(line.origin, line.text)) for line, name in excluded.items()),
+        tuple(name for name, content in read.items() if content == FileRequirements()),
     )
 
 

@@ -338,12 +338,16 @@ def _pin(
 
 
 def _reasons(pick: Pick, provider: Provider, limits: Limits) -> Iterator[str]:
-    """The limits that exclude newer versions, including limits on the requirements of these."""
+    """The limits that exclude newer versions, including limits on the requirements of these.
+
+    Each range of versions that runs on no GPU or CUDA of the stack is a limit of its own. Of these the newest counts.
+    """
     world = provider.world
     everything = pick.releases.mask("")
-    for limit in limits(pick.name):
-        excluded = everything & ~limit.admitted(pick.releases)
-        if limit.because and excluded >> (pick.position + 1):
+    above = [(it, (everything & ~it.admitted(pick.releases)) >> (pick.position + 1)) for it in limits(pick.name)]
+    newest = max((excluded.bit_length() for it, excluded in above if it.is_exclusion), default=0)
+    for limit, excluded in above:
+        if limit.because and excluded and not (limit.is_exclusion and excluded.bit_length() < newest):
             yield limit.because
     ruled_out = provider.ruled_out_above(pick)
     if ruled_out is not None:
