@@ -29,7 +29,7 @@ from envsolve.lockfile.formats import format_of_name
 from envsolve.model.lock_format import CAPTURE_FORMATS, PLATFORM
 
 
-@click.command(cls=Command, short_help="Write a lock of what is installed.")
+@click.command(cls=Command, short_help="Write a lock from an installed environment.")
 @environment_options
 @click.option(
     "--format",

@@ -7,7 +7,7 @@ import click
 from envsolve.cli.output import deliver
 
 
-@click.command(short_help="Print the script for completion in a shell.")
+@click.command(short_help="Print a completion script for a shell.")
 @click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
 def completion(shell: str) -> None:
     """Print the script that has a shell complete commands, options, GPUs and frameworks.

@@ -47,7 +47,7 @@ _NOT_HERE: Mapping[str, Any] = {"platforms": (), "upgrade": False, "upgraded": (
 """Options of a request that are only for a lock."""
 
 
-@click.command(cls=Command, short_help="Make an environment and prove it.")
+@click.command(cls=Command, short_help="Create an environment and test it.")
 @click.argument("prefix", type=FileName("directory"))
 @options_of_solve(REQUEST)
 @option(
@@ -78,14 +78,14 @@ _NOT_HERE: Mapping[str, Any] = {"platforms": (), "upgrade": False, "upgraded": (
     type=FileName("file"),
     help="Also write a module file for it (Tcl), which Environment Modules and Lmod read.",
 )
-@option("--no-validate", is_flag=True, help="Do not run kernels in the new environment to prove it.")
+@option("--no-validate", is_flag=True, help="Do not test the new environment by running kernels in it.")
 @option("--json", "print_json", is_flag=True, help="Print JSON with the environment and the result of its validation.")
 @dry_run_option
 @options_of_solve(_HOW)
 @matrix_option
 @output_options
 def create(**options: Any) -> int:
-    """Make an environment in the directory PREFIX that runs on the GPU and the driver you have, and prove it.
+    """Create an environment in the directory PREFIX that runs on the GPU and the driver you have, and test it.
 
     A failure leaves nothing behind. A directory with files that envsolve did not make is refused. An environment of
     the same lock is up to date; one of another lock is replaced only with --force.

@@ -90,7 +90,7 @@ common_options = stacked(json_option, matrix_option, quiet_option, color_option)
 
 @click.group()
 def matrix() -> None:
-    """Look into the compatibility matrix."""
+    """Query the compatibility matrix."""
 
 
 @matrix.command("list", short_help="List the known releases, or the builds that match.")

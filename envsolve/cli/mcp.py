@@ -11,7 +11,7 @@ from envsolve.cli.options import Command
 from envsolve.errors import Hint, OutsideError
 
 
-@click.command(cls=Command, short_help="Serve the commands that change nothing as tools for agents.")
+@click.command(cls=Command, short_help="Serve the read-only commands as tools for agents.")
 def mcp(**_: Any) -> int:
     """Serve detect, solve, lock, status, explain and doctor to a program that speaks the Model Context Protocol.
 

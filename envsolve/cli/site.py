@@ -12,7 +12,7 @@ from envsolve.cli.output import deliver
 from envsolve.cli.progress import Progress
 
 
-@click.command(short_help="Write a site with every answer, which works offline.")
+@click.command(short_help="Write a static site with every answer.")
 @click.argument("directory", metavar="DIR", type=FileName("directory"))
 @option(
     "--together",

@@ -55,17 +55,17 @@ environment_options = stacked(
 """The environment of a project, and what is in it."""
 
 
-@click.command(cls=Command, short_help="Make the environment of the project equal to its lock.")
+@click.command(cls=Command, short_help="Update the environment of the project to match its lock.")
 @project_option
 @environment_options
-@option("--no-validate", is_flag=True, help="Do not run kernels in the environment to prove it.")
+@option("--no-validate", is_flag=True, help="Do not test the environment by running kernels in it.")
 @option("--json", "print_json", is_flag=True, help="Print JSON with the environment, its changes and its validation.")
 @dry_run_option
 @options_of_solve(HOW_TO_FETCH)
 @matrix_option
 @output_options
 def sync(**options: Any) -> int:
-    """Make the environment of the project equal to its lock, and prove it.
+    """Update the environment of the project to match its lock, and test it.
 
     Only what differs is installed or removed, packages that someone else installed there too. If there is no
     environment yet, or its Python does not fit the lock, it is created.

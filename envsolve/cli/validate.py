@@ -60,7 +60,7 @@ def _device(text: str) -> tuple[str, int | None]:
     return device, int(index) if colon else None
 
 
-@click.command(cls=Command, short_help="Prove an environment by running kernels in it.")
+@click.command(cls=Command, short_help="Test an environment by running kernels in it.")
 @environment_options
 @click.option(
     "-f",
@@ -107,7 +107,7 @@ def _device(text: str) -> tuple[str, int | None]:
 @matrix_option
 @output_options
 def validate(**options: Any) -> int:
-    """Prove an environment: run kernels in it, compare their results, and see what was loaded.
+    """Test an environment: run kernels in it, compare their results, and see what was loaded.
 
     Exits 1 if a probe failed. Each finding says what is wrong and what to do about it.
 

@@ -135,7 +135,7 @@ def _how_to_use(lock: Lock) -> Iterator[str]:
     yield f"# Run:    apptainer run{nv} NAME.sif"
     if nv:
         yield "#   --nv adds the driver of the host; CUDA is in the wheels, not in the base"
-    yield f"# Prove:  apptainer exec{nv} {_proof(lock)}"
+    yield f"# Test:   apptainer exec{nv} {_proof(lock)}"
     yield f"#   {REMARK}"
     yield "# Extend: Bootstrap: localimage and From: NAME.sif in your own file, because envsolve overwrites this one."
     if calls_compiler(lock):

@@ -109,7 +109,7 @@ def _how_to_use(lock: Lock) -> Iterator[str]:
     yield f"# Run:    docker run --rm -it{gpus} NAME"
     if gpus:
         yield "#   the driver is the host's, through NVIDIA's container toolkit; CUDA is in the wheels, not in the base"
-    yield f"# Prove:  docker run --rm{gpus} {_proof(lock)}"
+    yield f"# Test:   docker run --rm{gpus} {_proof(lock)}"
     yield f"#   {REMARK}"
     yield "# Extend: FROM NAME in your own Dockerfile, because envsolve overwrites this one. A .dockerignore next to it"
     yield "#   excludes files that the image does not need (.git, .venv, data, checkpoints)."

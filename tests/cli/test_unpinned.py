@@ -95,6 +95,10 @@ def test_what_the_stack_pins_is_not_listed_again(envsolve: Envsolve, tmp_path: P
     assert conda[-2] == "pytorch * *cuda*"
     assert pip == ["rich"]
     assert "pytorch * *cuda*, pip, rich are not pinned: conda" in done.err
+    assert (
+        f"\n  envsolve --requirement {path} --driver 580.65.06 --gpu 8.6 --platform linux-64 --format conda-lock\n"
+        in done.err
+    )
 
 
 def test_cudatoolkit_in_a_file_is_cuda_11_in_every_format(

@@ -30,7 +30,7 @@ def environ(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
 def command_to_test(snapshot: str) -> str:
     """The command of the line ``# Prove`` of an image file in the container."""
     text = (ROOT / "tests/snapshots" / snapshot).read_text(encoding="utf-8")
-    found = re.search(r"^# Prove: .* (?:NAME|NAME\.sif) (sh -c .*)$", text, re.MULTILINE)
+    found = re.search(r"^# Test:  .* (?:NAME|NAME\.sif) (sh -c .*)$", text, re.MULTILINE)
     assert found
     return found[1]
 

@@ -9,7 +9,7 @@
 #   if an index needs a login, add --secret id=netrc,src=$HOME/.netrc, which no layer stores
 # Run:    docker run --rm -it --gpus all NAME
 #   the driver is the host's, through NVIDIA's container toolkit; CUDA is in the wheels, not in the base
-# Prove:  docker run --rm --gpus all NAME sh -c '/usr/local/bin/python -m venv /tmp/v && /tmp/v/bin/pip install -q $0 && /tmp/v/bin/envsolve validate --python /usr/local/bin/python' envsolve@$ENVSOLVE_URL
+# Test:   docker run --rm --gpus all NAME sh -c '/usr/local/bin/python -m venv /tmp/v && /tmp/v/bin/pip install -q $0 && /tmp/v/bin/envsolve validate --python /usr/local/bin/python' envsolve@$ENVSOLVE_URL
 #   ENVSOLVE_URL is the address of a .zip of envsolve. It is on no package index: do not install it by its name.
 # Extend: FROM NAME in your own Dockerfile, because envsolve overwrites this one. A .dockerignore next to it
 #   excludes files that the image does not need (.git, .venv, data, checkpoints).

@@ -45,7 +45,7 @@ from envsolve.lockfile.lock import Lock
 from envsolve.matrix.load import Matrix
 from envsolve.model.host import Platform
 from envsolve.model.note import Note
-from envsolve.model.request import Policy, Request
+from envsolve.model.request import Policy
 from envsolve.model.solution import Solution
 from envsolve.resolve.solver import Solver, source_groups
 
@@ -170,8 +170,6 @@ class _Locking:
         try:
             solutions, _ = solutions_of(targets, Solver(self._matrix))
         except UnsolvableError as error:
-            if any(_for_stack(it.request) != _for_stack(self._request) for it in targets):
-                error.hints = tuple(hint._replace(command=None) for hint in error.hints)  # they would fail again
             return error
         return not_on_channels(solutions[0], channels_of(solutions[0]), self._request)
 
@@ -230,8 +228,3 @@ class _Locking:
         yield from self._hidden
         if self.parts.has_logins and not self._hidden:
             yield Note("logins-left-out", "logins and tokens in channel URLs are not written")
-
-
-def _for_stack(request: Request) -> tuple[object, ...]:
-    """The request for the stack, without the contents of files."""
-    return request.frameworks, request.python, request.cuda

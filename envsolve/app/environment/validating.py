@@ -290,6 +290,6 @@ def _notes(device: Device, host: Host, frameworks: Sequence[AnyFramework], inven
         text = "this machine has an NVIDIA GPU, which was not tested: use --device cuda"
         notes.append(Note("gpu-not-proven", text))
     if device == "cpu" and for_gpus and not gpu_here:
-        text = "the environment is for NVIDIA GPUs: run `envsolve validate` on a machine with one to prove it"
+        text = "the environment is for NVIDIA GPUs: run `envsolve validate` on a machine with one to test it"
         notes.append(Note("gpu-not-proven", text))
     return tuple(notes)

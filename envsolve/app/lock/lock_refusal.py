@@ -21,6 +21,7 @@ from envsolve.index.fitting import Interpreter
 from envsolve.index.requirement_file import place_of
 from envsolve.model.need import Need, parse_need
 from envsolve.model.package import Pin
+from envsolve.model.prose import sentence_list
 from envsolve.model.reference import gives_address
 from envsolve.model.release import Release, Source
 from envsolve.model.request import FrameworkRequest, Packages, Request
@@ -224,7 +225,7 @@ def unbuilt_refusal(
 def _with(solution: Solution | None, but: Collection[str]) -> str:
     """The frameworks of the stack as text, without those whose packages are in ``but``."""
     labels = [it.release.label for it in solution.choices if it.release.package not in but] if solution else []
-    return f" with {' and '.join(labels)}" if labels else ""
+    return f" with {sentence_list(labels)}" if labels else ""
 
 
 def _of_other_hashes(unfit: Mapping[str, Mapping[Unfit, str]], of_conda: Collection[str]) -> str:

@@ -108,4 +108,4 @@ def _newer(stack: LockedStack, target: Target, matrix: Matrix) -> Iterator[str]:
     for choice in best.choices if best is not None else ():
         versions = [row.version for row in stack.releases.get(choice.release.framework, ())]
         if versions and all(choice.release.version > version for version in versions):
-            yield f"{choice.release.label} is newer and also runs there: envsolve lock -P {choice.release.framework}"
+            yield f"{choice.release.label} also runs there: envsolve lock -P {choice.release.framework}"

@@ -94,7 +94,7 @@ def answers_to(
     for target, solution in zip(targets, solutions, strict=True):
         found = described(target, solution)
         if request.packages.are_named:
-            found, more = _with_packages_beside(found, target)
+            found, more = _with_packages_beside(found, target, request)
             beside += more
         if request.format == "json":
             others = _alternatives(target, solution, solver)
@@ -120,7 +120,7 @@ def solve_as_locked(
     answers = []
     beside: list[Note] = []
     for target, solution, lock in found:
-        answer, more = _with_packages_beside(described(target, solution), target, lock)
+        answer, more = _with_packages_beside(described(target, solution), target, request, lock)
         answers.append(answer)
         beside += more
     notes = tuple(dict.fromkeys((*of_lock, *notes_of(targets, solutions), *beside, *hidden, *matrix.notes)))
@@ -137,11 +137,13 @@ def _answer(recorded: Request, matrix: Matrix, targets: Sequence[Target], target
     return Answer(solution, target.hosts, command, date, __version__, own, options)
 
 
-def _with_packages_beside(answer: Answer, target: Target, lock: Lock | None = None) -> tuple[Answer, list[Note]]:
+def _with_packages_beside(
+    answer: Answer, target: Target, request: Request, lock: Lock | None = None
+) -> tuple[Answer, list[Note]]:
     from envsolve.app.solve.unpinned import beside_stack
 
     more = beside_stack(target, answer.solution, lock)
-    return answer._replace(requested=more.requested, variables=more.variables), list(more.notes(target.request))
+    return answer._replace(requested=more.requested, variables=more.variables), list(more.notes(request))
 
 
 def _alternatives(target: Target, solution: Solution, solver: Solver) -> Iterator[Solution]:
