@@ -64,6 +64,11 @@ def placed(path: Path | str) -> str:
     return os.path.join(os.path.realpath(directory), name)  # noqa: PTH118 - the loader's paths are text
 
 
+def lies_in(program: Path, prefix: Path) -> bool:
+    """Whether a program belongs to the prefix, by its directory: the Python of a venv is a link out of it."""
+    return Path(real(program.parent)).is_relative_to(real(prefix))
+
+
 def shown(path: Path | str) -> str:
     """``path`` as people write it, without ``..``."""
     plain = os.path.normpath(path)

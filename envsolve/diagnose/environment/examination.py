@@ -10,7 +10,6 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 
 from envsolve.binary.unreadable import UnreadableLibraryError
-from envsolve.diagnose.environment import malformed_files
 from envsolve.diagnose.environment.builds import Build
 from envsolve.diagnose.environment.checks import (
     conda,
@@ -32,6 +31,7 @@ from envsolve.diagnose.environment.checks.library_versions import old_c_library
 from envsolve.diagnose.environment.checks.missing import missing_dlls, missing_libraries
 from envsolve.diagnose.environment.checks.package_files import two_distributions
 from envsolve.diagnose.environment.commands import bound
+from envsolve.diagnose.environment.malformed_files import malformed_files
 from envsolve.diagnose.environment.scene import Scene
 from envsolve.diagnose.report import Report, found_by, printable, printable_inventory
 from envsolve.findings.catalogue import make_finding
@@ -63,7 +63,7 @@ CHECKS: tuple[tuple[str, Callable[[Scene], Iterable[Finding]]], ...] = (
     ("remains of installations", module_directories.renamed),
     ("packages recorded twice", module_directories.recorded_twice),
     ("records of packages", module_directories.without_record),
-    ("malformed files", malformed_files.of_environment),
+    ("malformed files", lambda scene: malformed_files(scene.inventory, scene.packages, scene.conda)),
     (".pth files", module_directories.path_files),
     ("packages for another CUDA", packages.leftover_packages),
     ("libraries of conda and of pip", conda.libraries_of_both),

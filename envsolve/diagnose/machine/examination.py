@@ -12,7 +12,7 @@ from envsolve.diagnose.machine.broken_libraries import check_files
 from envsolve.diagnose.machine.driver_library import check_compatibility, check_damage, check_library, check_stubs
 from envsolve.diagnose.machine.driver_versions import check_branch, check_doubtful, check_module_kind, check_versions
 from envsolve.diagnose.machine.gpus import check_instances, check_kinds, check_visible
-from envsolve.diagnose.machine.libraries import Library
+from envsolve.diagnose.machine.libraries import Library, Reached
 from envsolve.diagnose.machine.library_path import (
     cached_libraries,
     check_cache,
@@ -24,7 +24,6 @@ from envsolve.diagnose.machine.library_path import (
     check_stale,
     libraries_on_path,
 )
-from envsolve.diagnose.machine.loading import Reached
 from envsolve.diagnose.machine.nearest import nearest_the_cause
 from envsolve.diagnose.machine.presence import (
     CAPABILITIES,
@@ -45,8 +44,8 @@ from envsolve.diagnose.machine.system import (
     check_linux_driver,
     check_platform,
 )
-from envsolve.diagnose.machine.toolkit import TOOLKIT_VARIABLES
-from envsolve.diagnose.machine.toolkit_checks import (
+from envsolve.diagnose.machine.toolkit import (
+    TOOLKIT_VARIABLES,
     check_data_directory,
     check_driver,
     check_gpus,
