@@ -21,6 +21,18 @@ from envsolve.validation.places import Place, facts_of
 
 RESULTS = 65536
 """The number of results that the kernel computes."""
+NO_DEVICE = 100
+MODULE_NOT_FOUND = 126
+"""ERROR_MOD_NOT_FOUND of Windows."""
+LINES_OF_TAIL = 5
+HIDES_EVERYTHING = ("", "-1", "NoDevFiles")
+"""Values of CUDA_VISIBLE_DEVICES that hide every GPU; Slurm sets the last one for jobs that requested none."""
+_IN_A_HANG = {
+    "cuInit": "It hangs in cuInit: the kernel module does not answer, or a GPU fell off the bus.",
+    "cuModuleLoadDataEx": "It hangs in cuModuleLoadDataEx, while it compiles the kernel.",
+    "cuCtxSynchronize": "The kernel was started and does not end.",
+    "burn": "It hangs while the kernel is repeated.",
+}
 
 
 class Failure(Struct, frozen=True):
@@ -149,22 +161,6 @@ def evidence_of(report: DriverReport) -> Iterator[str]:
         if device.kernel is not None:
             yield from device.kernel.jit_log.splitlines()
     yield from (f"{name}={value}" for name, value in report.variables.items())
-
-
-NO_DEVICE = 100
-MODULE_NOT_FOUND = 126
-"""ERROR_MOD_NOT_FOUND of Windows."""
-LINES_OF_TAIL = 5
-
-HIDES_EVERYTHING = ("", "-1", "NoDevFiles")
-"""Values of CUDA_VISIBLE_DEVICES that hide every GPU; Slurm sets the last one for jobs that requested none."""
-
-_IN_A_HANG = {
-    "cuInit": "It hangs in cuInit: the kernel module does not answer, or a GPU fell off the bus.",
-    "cuModuleLoadDataEx": "It hangs in cuModuleLoadDataEx, while it compiles the kernel.",
-    "cuCtxSynchronize": "The kernel was started and does not end.",
-    "burn": "It hangs while the kernel is repeated.",
-}
 
 
 class _Trouble(NamedTuple):

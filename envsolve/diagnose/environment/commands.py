@@ -20,6 +20,10 @@ if TYPE_CHECKING:
 _SAFE = re.compile(r"[\w\\/:.,+=@~-]+")
 _PROMPT = "PROMPT"
 """A variable that cmd.exe sets for the programs it starts, and PowerShell does not."""
+_OF_CONDA = ("install", "update", "remove", "list")
+_NAMES_ONE = {"-p", "-n", "--prefix", "--name"}
+_OPERATOR = re.compile(r"[|&;<>]+")
+_ASSIGNED = re.compile(r"(\w+)=(.*)", re.DOTALL)
 
 
 class Shell(Enum):
@@ -72,12 +76,6 @@ def shell_of(environ: Mapping[str, str], *, windows: bool) -> Shell:
     if not windows:
         return Shell.POSIX
     return Shell.CMD if environ.get(_PROMPT) else Shell.POWERSHELL
-
-
-_OF_CONDA = ("install", "update", "remove", "list")
-_NAMES_ONE = {"-p", "-n", "--prefix", "--name"}
-_OPERATOR = re.compile(r"[|&;<>]+")
-_ASSIGNED = re.compile(r"(\w+)=(.*)", re.DOTALL)
 
 
 def bound(finding: Finding, scene: Scene) -> Finding:

@@ -87,6 +87,12 @@ _FAILURES = (OSError, UnreadableLibraryError, ValueError, LookupError, RuntimeEr
 """What a check raises for files that contradict themselves: errors of reading, and of invalid values. RuntimeError is
 what pathlib raises for circular links before Python 3.13, and RecursionError is one.
 """
+_OF_LIBRARIES = (
+    *(cpu_builds, two_distributions, old_c_library, damaged_libraries, missing_libraries, missing_dlls),
+    *(foreign_libraries, two_majors, stubs, code_in_libraries),
+)
+_LOCAL = re.compile(r"\+cu(\d+)(\d)\b")
+_OWN_VERSION = ("cuda-toolkit", "cudatoolkit")
 
 
 def examine_environment(scene: Scene) -> Report:
@@ -118,21 +124,11 @@ def _not_looked_at(what: str, error: Exception) -> Finding:
     return make_finding("check-not-made", (text,), about=what, subject=what[:1].upper() + what[1:], reason=text)
 
 
-_OF_LIBRARIES = (
-    *(cpu_builds, two_distributions, old_c_library, damaged_libraries, missing_libraries, missing_dlls),
-    *(foreign_libraries, two_majors, stubs, code_in_libraries),
-)
-
-
 def examine_libraries(scene: Scene) -> StaticReport:
     """The checks of libraries, which a validation makes too: files are read, and the loader is simulated."""
     findings = dict.fromkeys(finding for check in _OF_LIBRARIES for finding in check(scene))
     found = (scene.files.located(name, path) for paths in scene.loads.found.values() for name, path in paths.items())
     return StaticReport(worst_first(findings), tuple(dict.fromkeys(found)), scene.loads.shadowed)
-
-
-_LOCAL = re.compile(r"\+cu(\d+)(\d)\b")
-_OWN_VERSION = ("cuda-toolkit", "cudatoolkit")
 
 
 def listing_of(scene: Scene) -> Mapping[str, object]:

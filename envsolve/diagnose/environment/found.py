@@ -43,6 +43,14 @@ _NOT_FOUND, _TOO_OLD = "python-not-found", "python-too-old"
 _STANDARD_LIBRARY = re.compile(r"No module named '?encodings|Could not find platform (?:in)?dependent libraries")
 _SHARED_LIBRARY = re.compile(r"error while loading shared libraries: (\S+):")
 _OTHER_MACHINE = re.compile(r"Exec format error")
+ACTIVE = ("VIRTUAL_ENV", "CONDA_PREFIX")
+"""The variables that activation sets to the directory of an environment."""
+_BESIDE = {
+    "VIRTUAL_ENV": ("VIRTUAL_ENV_PROMPT",),
+    "CONDA_PREFIX": ("CONDA_DEFAULT_ENV", "CONDA_PROMPT_MODIFIER", "CONDA_SHLVL"),
+}
+"""What activation sets in addition to each of them (``venv``'s activate; ``conda/activate.py``)."""
+_PYTHON = re.compile(r"python-\d")
 
 
 class FoundEnvironment(NamedTuple):
@@ -248,16 +256,6 @@ def _output_of(error: EnvsolveError, environ: Mapping[str, str]) -> Iterator[str
         yield f"it needs {shared[1]}, which the loader does not find"
     if _OTHER_MACHINE.search(f"{error.message}\n{text}"):
         yield "it is a program for another processor"
-
-
-ACTIVE = ("VIRTUAL_ENV", "CONDA_PREFIX")
-"""The variables that activation sets to the directory of an environment."""
-_BESIDE = {
-    "VIRTUAL_ENV": ("VIRTUAL_ENV_PROMPT",),
-    "CONDA_PREFIX": ("CONDA_DEFAULT_ENV", "CONDA_PROMPT_MODIFIER", "CONDA_SHLVL"),
-}
-"""What activation sets in addition to each of them (``venv``'s activate; ``conda/activate.py``)."""
-_PYTHON = re.compile(r"python-\d")
 
 
 class Stale(NamedTuple):

@@ -102,6 +102,14 @@ CHECKS: tuple[tuple[str, Callable[[Survey], Iterator[Finding]]], ...] = (
     ("the sources of the detection", check_unreadable),
 )
 """The order of findings of the same severity: system, driver, what hides it, libraries, variables."""
+VARIABLES = (
+    *("CUDA_VISIBLE_DEVICES", DEVICES, CAPABILITIES, "CUDA_DEVICE_ORDER"),
+    *(LIBRARY_PATH, "LD_PRELOAD", *TOOLKIT_VARIABLES, "CUDNN_PATH", "XLA_FLAGS"),
+    *(name for rule in RULES for name in rule.names),
+    *OVERRIDES,
+    *("CONDA_PREFIX", "VIRTUAL_ENV"),
+)
+"""The variables that the checks read, except PATH, which is long and uninformative."""
 
 
 def examine_machine(survey: Survey) -> Report:
@@ -131,16 +139,6 @@ def _findings(
     except Exception as error:  # noqa: BLE001 - the other checks are worth more than a traceback
         failures.append(f"{subject} could not be looked at: {type(error).__name__}: {error}")
     return []
-
-
-VARIABLES = (
-    *("CUDA_VISIBLE_DEVICES", DEVICES, CAPABILITIES, "CUDA_DEVICE_ORDER"),
-    *(LIBRARY_PATH, "LD_PRELOAD", *TOOLKIT_VARIABLES, "CUDNN_PATH", "XLA_FLAGS"),
-    *(name for rule in RULES for name in rule.names),
-    *OVERRIDES,
-    *("CONDA_PREFIX", "VIRTUAL_ENV"),
-)
-"""The variables that the checks read, except PATH, which is long and uninformative."""
 
 
 def inventory_of(survey: Survey) -> Mapping[str, object]:

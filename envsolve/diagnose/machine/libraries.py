@@ -29,6 +29,13 @@ from envsolve.validation.inside.library_versions import component_of
 from envsolve.validation.installed import is_of_driver, version_in
 
 _NUMBER = re.compile(r"\.so\.(\d+(?:\.\d+)+)\Z")
+CACHE = "/etc/ld.so.cache"
+ABIS: Mapping[Platform, Abi] = {
+    Platform.LINUX_64: Abi("EM_X86_64", 64),
+    Platform.LINUX_AARCH64: Abi("EM_AARCH64", 64),
+}
+_PROCESSORS = {Platform.LINUX_64: "x86_64", Platform.LINUX_AARCH64: "aarch64"}
+UNSET = f"unset {LIBRARY_PATH}"
 
 
 class Library(NamedTuple):
@@ -83,14 +90,6 @@ def libraries_in(files: MachineFiles, directory: str, origin: str) -> Iterator[L
         if known is None or is_loaded_by(name, known.name):
             found[real or path] = Library(name, path, file_version(real or path), origin)
     yield from found.values()
-
-
-CACHE = "/etc/ld.so.cache"
-ABIS: Mapping[Platform, Abi] = {
-    Platform.LINUX_64: Abi("EM_X86_64", 64),
-    Platform.LINUX_AARCH64: Abi("EM_AARCH64", 64),
-}
-_PROCESSORS = {Platform.LINUX_64: "x86_64", Platform.LINUX_AARCH64: "aarch64"}
 
 
 class Reached(NamedTuple):
@@ -184,9 +183,6 @@ def _default_directories(files: MachineFiles, platform: Platform) -> tuple[str, 
     if files.is_directory(f"/usr/lib/{multiarch}"):
         return (f"/lib/{multiarch}", f"/usr/lib/{multiarch}", "/lib", "/usr/lib")
     return ("/lib64", "/usr/lib64", "/lib", "/usr/lib")
-
-
-UNSET = f"unset {LIBRARY_PATH}"
 
 
 def facts_without(

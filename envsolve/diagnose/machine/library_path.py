@@ -15,6 +15,7 @@ from envsolve.validation.installed import is_of_driver
 
 _MOST_NAMED = 40
 _LIBRARY_DIRECTORIES = ("lib", "lib64")
+_ORIGIN = "ld.so.cache"
 
 
 def check_entries(survey: Survey) -> Iterator[Finding]:
@@ -110,9 +111,6 @@ def _rest(found: list[Library]) -> tuple[str, ...]:
 def _is_for_cuda(directory: str) -> bool:
     """Whether the directory is meant for a toolkit; CUDA images always list their compatibility package."""
     return re.search(r"cuda(?!.*/compat)|cudnn", directory, re.IGNORECASE) is not None
-
-
-_ORIGIN = "ld.so.cache"
 
 
 def check_cache(survey: Survey) -> Iterator[Finding]:

@@ -14,20 +14,21 @@ from envsolve.findings.catalogue import shipped
 from envsolve.model.host import Platform
 from envsolve.validation.places import CONTAINER_MARKS
 
+_GROUPS = (("kubernetes", "kubepods"), ("podman", "libpod"), ("docker", "docker"), ("lxc", "lxc"))
+"""Words in the control groups of process 1; in version 2 of control groups they are not visible inside."""
+_SYSTEMD = "/run/systemd/container"
+"""systemd's name of its own container: ``lxc``, ``docker``, ``podman``, ``systemd-nspawn``; ``wsl`` is not a container.
+"""
+_LINE = re.compile(r"^(ID|ID_LIKE|VERSION_ID|PRETTY_NAME)=(.*)$", re.MULTILINE)
+_FAMILIES = ("rhel", "centos", "amzn", "suse", "sles", "ubuntu", "debian", "fedora", "arch", "nixos")
+"""Ids of distributions; the first that matches or is a parent decides."""
+
 
 class Container(NamedTuple):
     """One kind of container: its name, and the mark that identified it."""
 
     kind: str
     mark: str
-
-
-_GROUPS = (("kubernetes", "kubepods"), ("podman", "libpod"), ("docker", "docker"), ("lxc", "lxc"))
-"""Words in the control groups of process 1; in version 2 of control groups they are not visible inside."""
-
-_SYSTEMD = "/run/systemd/container"
-"""systemd's name of its own container: ``lxc``, ``docker``, ``podman``, ``systemd-nspawn``; ``wsl`` is not a container.
-"""
 
 
 def container_of(files: MachineFiles, environ: Mapping[str, str]) -> Container | None:
@@ -49,9 +50,6 @@ def _by_groups(files: MachineFiles) -> Container | None:
         if re.search(rf"[:/]{word}", groups):
             return Container(kind, "/proc/1/cgroup")
     return None
-
-
-_LINE = re.compile(r"^(ID|ID_LIKE|VERSION_ID|PRETTY_NAME)=(.*)$", re.MULTILINE)
 
 
 class Distribution(NamedTuple):
@@ -81,10 +79,6 @@ def distribution_of(files: MachineFiles) -> Distribution | None:
         values.get("VERSION_ID", ""),
         values.get("PRETTY_NAME", ""),
     )
-
-
-_FAMILIES = ("rhel", "centos", "amzn", "suse", "sles", "ubuntu", "debian", "fedora", "arch", "nixos")
-"""Ids of distributions; the first that matches or is a parent decides."""
 
 
 class Limit(NamedTuple):

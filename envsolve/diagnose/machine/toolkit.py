@@ -32,6 +32,10 @@ _TARGETS = ("targets/x86_64-linux", "targets/sbsa-linux", "targets/aarch64-linux
 _LIBRARIES = ("lib64", *(f"{it}/lib" for it in _TARGETS), "bin")
 _RUNTIME = re.compile(r"(?:libcudart\.so\.|cudart64_)\d")
 _HEADERS = ("include", *(f"{it}/include" for it in _TARGETS))
+_INSTALLED = ("/usr/local", "/opt", "the distribution", "Program Files")
+_OTHER_VARIABLES = ("CUDNN_PATH",)
+_LIBDEVICE = ("nvvm", "libdevice", "libdevice.10.bc")
+_LIBDEVICE_ELSEWHERE = ("libdevice.10.bc",)
 
 
 class Toolkit(NamedTuple):
@@ -164,12 +168,6 @@ def _checked(version: str) -> str | None:
     except ValueError:
         return None
     return version
-
-
-_INSTALLED = ("/usr/local", "/opt", "the distribution", "Program Files")
-_OTHER_VARIABLES = ("CUDNN_PATH",)
-_LIBDEVICE = ("nvvm", "libdevice", "libdevice.10.bc")
-_LIBDEVICE_ELSEWHERE = ("libdevice.10.bc",)
 
 
 class Pointer(NamedTuple):
