@@ -119,10 +119,9 @@ def check_cache(survey: Survey) -> Iterator[Finding]:
     if not found:
         return
     twice = {name: files for name, files in _by_name(survey, found).items() if len(files) > 1}
-    rest = (f"and {len(found) - _MOST_NAMED} more",) if len(found) > _MOST_NAMED else ()
     yield survey.finding(
         "cuda-in-loader-cache",
-        (*map(str, found[:_MOST_NAMED]), *rest),
+        (*map(str, found[:_MOST_NAMED]), *_rest(found)),
         severity=Severity.WARNING if twice else None,
         copies=tuple(f"{files[0]} and {len(files) - 1} more" for files in twice.values()),
     )
