@@ -15,6 +15,8 @@ from envsolve.boundary.files import FileError, read_bytes, read_head
 
 _MOST = 20_000
 """Limit for the entries of one directory."""
+_LONGEST = 1 << 16
+"""Bytes. The files of the kernel and the driver are short."""
 
 
 def names_of(directory: Path) -> tuple[str, ...]:
@@ -62,6 +64,11 @@ def placed(path: Path | str) -> str:
     """
     directory, name = os.path.split(path)
     return os.path.join(os.path.realpath(directory), name)  # noqa: PTH118 - the loader's paths are text
+
+
+def lies_in(program: Path, prefix: Path) -> bool:
+    """Whether a program belongs to the prefix, by its directory: the Python of a venv is a link out of it."""
+    return Path(real(program.parent)).is_relative_to(real(prefix))
 
 
 def shown(path: Path | str) -> str:
@@ -114,10 +121,6 @@ def closed_directory(path: Path) -> str | None:
     """The outermost directory on the way to ``path`` that this user may not enter, as a sentence."""
     closed = (it for it in reversed(path.parents) if os.path.isdir(it) and not os.access(it, os.X_OK))  # noqa: PTH112
     return next((f"{it} is closed to this user" for it in closed), None)
-
-
-_LONGEST = 1 << 16
-"""Bytes. The files of the kernel and the driver are short."""
 
 
 def read_text(path: Path) -> str | None:

@@ -11,7 +11,7 @@ import shlex
 from collections.abc import Iterator
 
 from envsolve.diagnose.case import Case
-from envsolve.diagnose.environment.shells import Shell
+from envsolve.diagnose.environment.commands import Shell
 from envsolve.model.finding import Finding
 
 _PIP = re.compile(r"pip (?:install|uninstall|list|show|check|freeze)\b")

@@ -25,6 +25,20 @@ from envsolve.model.need import Need, parse_need
 LONGEST = 16 * 1024 * 1024
 """Limit in bytes for a RECORD. That of TensorFlow, with 13,000 files, has 2 MB."""
 _SHA256 = "sha256="
+_HEAD = 256 * 1024
+"""Bytes of a METADATA file that are read. The longest head on PyPI, with a thousand requirements, has 70 KB."""
+_FOLDER = re.compile(r"(?P<name>[^~-][^-]*)-(?P<version>[^-]+?)(?:-py[\d.]+)?\.(?P<kind>dist|egg)-info\Z")
+LIBRARY = re.compile(r"\.so(?:\.\d+)*\Z|\.dll\Z|\.pyd\Z", re.IGNORECASE)
+"""The suffixes of libraries."""
+_CUDA_SUFFIX = re.compile(r"-cu\d+$")
+DIRECT_URL = "direct_url.json"
+_BLANK_LINE = re.compile(rb"\r?\n[ \t]*\r?\n")
+_ONE_LINE = ("name", "version", "requires-dist")
+"""Fields that end up in locks and messages."""
+_ENDLESS = re.compile(r"(?<![0-9])[0-9]{1000}")
+"""A number that Python refuses to parse, or nearly."""
+_OF_CONDA = ("conda", "conda-build")
+"""INSTALLER in conda's packages."""
 
 
 class Row(NamedTuple):
@@ -77,22 +91,6 @@ def _rows(text: str) -> Iterator[Row]:
 def _stays_below(path: str) -> bool:
     """Whether the file is in the directory of modules. Scripts are not, and do not matter here."""
     return bool(path) and "\0" not in path and not os.path.isabs(path) and not os.path.normpath(path).startswith("..")  # noqa: PTH117
-
-
-_HEAD = 256 * 1024
-"""Bytes of a METADATA file that are read. The longest head on PyPI, with a thousand requirements, has 70 KB."""
-_FOLDER = re.compile(r"(?P<name>[^~-][^-]*)-(?P<version>[^-]+?)(?:-py[\d.]+)?\.(?P<kind>dist|egg)-info\Z")
-LIBRARY = re.compile(r"\.so(?:\.\d+)*\Z|\.dll\Z|\.pyd\Z", re.IGNORECASE)
-"""The suffixes of libraries."""
-_CUDA_SUFFIX = re.compile(r"-cu\d+$")
-DIRECT_URL = "direct_url.json"
-_BLANK_LINE = re.compile(rb"\r?\n[ \t]*\r?\n")
-_ONE_LINE = ("name", "version", "requires-dist")
-"""Fields that end up in locks and messages."""
-_ENDLESS = re.compile(r"(?<![0-9])[0-9]{1000}")
-"""A number that Python refuses to parse, or nearly."""
-_OF_CONDA = ("conda", "conda-build")
-"""INSTALLER in conda's packages."""
 
 
 class Package(NamedTuple):

@@ -20,9 +20,8 @@ from envsolve.model.capability import ComputeCapability
 from envsolve.model.finding import Finding, Severity
 from envsolve.validation.child import Children, Outcome
 from envsolve.validation.concurrency import at_once
-from envsolve.validation.driver_report import Device as Gpu
-from envsolve.validation.driver_report import report_of
-from envsolve.validation.driver_verdict import detail_of, finding_of
+from envsolve.validation.driver_verdict import Device as Gpu
+from envsolve.validation.driver_verdict import detail_of, finding_of, report_of
 from envsolve.validation.framework_verdict import Explain, verdict
 from envsolve.validation.inventory import Inventory
 from envsolve.validation.loaded_audit import audit, loaded_libraries

@@ -161,10 +161,7 @@ def _looked_at(found: FoundEnvironment, host: Host) -> _Environment:
     conda = installed_conda(inventory.prefix)
     packages = tuple(Packages(inventory.search_path).by_name.values())
     if inventory.is_conda:
-        of_conda = CondaMeta(inventory.prefix).distributions
-        packages = tuple(
-            it for it in packages if not it.is_of_conda and _below(it.folder, inventory.prefix) not in of_conda
-        )
+        packages = CondaMeta(inventory.prefix).without(packages)
     if found.runs and packages:
         interpreter = interpreter_of(inventory, host.platform)
         wheels, requires = captured(packages, Markers(interpreter.marker_values()))
@@ -176,10 +173,6 @@ def _looked_at(found: FoundEnvironment, host: Host) -> _Environment:
             hints=(Hint("fix it first", f"envsolve doctor --prefix {shlex.quote(str(inventory.prefix))}"),),
         )
     return _Environment(inventory, host, conda, (), {}, None)
-
-
-def _below(folder: Path, prefix: Path) -> str:
-    return folder.relative_to(prefix).as_posix() if folder.is_relative_to(prefix) else ""
 
 
 def interpreter_of(inventory: Inventory, platform: Platform) -> Interpreter:

@@ -15,7 +15,7 @@ from envsolve.app.environment.validating import Progress
 from envsolve.app.status.results import Diagnosis
 from envsolve.boundary.secrets import masked
 from envsolve.diagnose.environment import FoundEnvironment, Scene, examine_environment, find_environment
-from envsolve.diagnose.environment.shells import shell_of
+from envsolve.diagnose.environment.commands import shell_of
 from envsolve.diagnose.machine import Limits, Survey, examine_machine, nearest_the_cause
 from envsolve.diagnose.machine.examination import VARIABLES
 from envsolve.diagnose.report import Report, printable

@@ -18,9 +18,8 @@ from envsolve.app.request.own_rows import stack_is_own
 from envsolve.app.request.targets import Target
 from envsolve.app.solve.solving import framework_requests, matrix_date_of, notes_of, solve_request, stacks_of
 from envsolve.diagnose.environment.builds import Build
-from envsolve.diagnose.environment.commands import pip_command
+from envsolve.diagnose.environment.commands import Shell, pip_command
 from envsolve.diagnose.environment.scene import Scene
-from envsolve.diagnose.environment.shells import Shell
 from envsolve.errors import EnvsolveError, Hint, UsageError
 from envsolve.frameworks import FRAMEWORKS, Framework, frameworks_among
 from envsolve.lockfile import Answer

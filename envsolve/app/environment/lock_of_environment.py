@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import shlex
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from envsolve.app.environment.syncing import damaged, installed, is_same
@@ -36,35 +36,37 @@ def differs_from_lock(prefix: Path, *, runs: bool = True) -> tuple[Note, ...]:
         found = [*([] if runs else ["its Python does not run"]), *_differences(plan, prefix)]
         if not found:
             return ()
-        return (Note("differs-from-lock", _text(prefix, found), _command(prefix, record)),)
+        return (
+            Note(
+                "differs-from-lock",
+                f"{prefix} is not what its lock has: {listed(found, _FEW)}",
+                _command(prefix, record),
+            ),
+        )
     except (UsageError, FileError, OSError):  # other findings report a broken record, lock or project
         return ()
 
 
 def sync_command(prefix: Path) -> str | None:
     """The `envsolve sync` command for an environment; None if it does not belong to a project."""
-    try:
-        record = read_record(prefix)
-        return None if record is None or not record.names(prefix) else _sync(prefix, record)
-    except (UsageError, OSError):
-        return None
+    return _of_record(prefix, _sync)
 
 
 def lock_command(prefix: Path) -> str | None:
     """The command that installs its lock again, `sync` or `create`; None if envsolve did not create the environment."""
+    return _of_record(prefix, _command)
+
+
+def _of_record(prefix: Path, command: Callable[[Path, Record], str | None]) -> str | None:
     try:
         record = read_record(prefix)
-        return None if record is None or not record.names(prefix) else _command(prefix, record)
+        return None if record is None or not record.names(prefix) else command(prefix, record)
     except (UsageError, OSError):
         return None
 
 
 def _command(prefix: Path, record: Record) -> str:
     return _sync(prefix, record) or f"{record.request} --force"
-
-
-def _text(prefix: Path, found: list[str]) -> str:
-    return f"{prefix} is not what its lock has: {listed(found, _FEW)}"
 
 
 def _differences(plan: Plan, prefix: Path) -> Iterator[str]:

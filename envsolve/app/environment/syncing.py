@@ -134,12 +134,10 @@ def _changes(before: Mapping[str, str], after: Mapping[str, str], again: Collect
             yield Change(name, before.get(name), after.get(name))
 
 
-def _wheels(prefix: Path) -> list[Package]:
+def _wheels(prefix: Path) -> tuple[Package, ...]:
     """The installed wheels, without those that conda installed."""
     folders = (it for pattern in _SITE_PACKAGES for it in prefix.glob(pattern))
-    of_conda = CondaMeta(prefix).distributions
-    every = (it for it in Packages(folders).every if not it.is_of_conda)
-    return [it for it in every if it.folder.relative_to(prefix).as_posix() not in of_conda]
+    return CondaMeta(prefix).without(Packages(folders).every)
 
 
 def _remove_wheels(

@@ -26,6 +26,10 @@ from envsolve.resolve.closure.unknown_builds import is_about_cuda
 from envsolve.validation.installed import Files, Installed
 from envsolve.validation.metadata import Package, Packages
 
+_BUDGET = 2_000_000_000
+"""Limit in bytes for the libraries of one package: a few seconds."""
+_CHUNK = 1 << 20
+
 
 class Build(NamedTuple):
     """An installed framework as a build.
@@ -144,11 +148,6 @@ def _is_its_wheel(release: Release, build: Build, version: Version | None) -> bo
     if release.source is not Source.PYPI:
         return False
     return build.cuda is None or (release.cuda is not None and release.cuda.major == build.cuda_major)
-
-
-_BUDGET = 2_000_000_000
-"""Limit in bytes for the libraries of one package: a few seconds."""
-_CHUNK = 1 << 20
 
 
 def facts_of_installed(package: Package, packages: Packages, platform: Platform, matrix: Matrix) -> BuildFacts | None:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from functools import cached_property
 from pathlib import Path, PurePosixPath
 from typing import Any, NamedTuple
 
 from envsolve.boundary.files import FileError, json_value, read_bytes
 from envsolve.boundary.reading import names_of
+from envsolve.validation.metadata import Package
 
 _LONGEST = 32 * 1024 * 1024
 """Bytes of one record; those of the largest packages, with 30,000 files, have 8 MB."""
@@ -69,6 +70,14 @@ class CondaMeta:
     def distributions(self) -> Mapping[str, CondaPackage]:
         """The packages that are Python distributions, by the folder of their metadata in the prefix."""
         return {folder: package for package in self.packages for folder in _folders(package)}
+
+    def without(self, packages: Iterable[Package]) -> tuple[Package, ...]:
+        """The Python packages that conda did not install."""
+        return tuple(it for it in packages if not it.is_of_conda and self._below(it.folder) not in self.distributions)
+
+    def _below(self, folder: Path) -> str:
+        prefix = self._directory.parent
+        return folder.relative_to(prefix).as_posix() if folder.is_relative_to(prefix) else ""
 
 
 def _folders(package: CondaPackage) -> Iterator[str]:

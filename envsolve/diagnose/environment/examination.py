@@ -10,7 +10,6 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 
 from envsolve.binary.unreadable import UnreadableLibraryError
-from envsolve.diagnose.environment import malformed_files
 from envsolve.diagnose.environment.builds import Build
 from envsolve.diagnose.environment.checks import (
     conda,
@@ -32,6 +31,7 @@ from envsolve.diagnose.environment.checks.library_versions import old_c_library
 from envsolve.diagnose.environment.checks.missing import missing_dlls, missing_libraries
 from envsolve.diagnose.environment.checks.package_files import two_distributions
 from envsolve.diagnose.environment.commands import bound
+from envsolve.diagnose.environment.malformed_files import malformed_files
 from envsolve.diagnose.environment.scene import Scene
 from envsolve.diagnose.report import Report, found_by, printable, printable_inventory
 from envsolve.findings.catalogue import make_finding
@@ -63,7 +63,7 @@ CHECKS: tuple[tuple[str, Callable[[Scene], Iterable[Finding]]], ...] = (
     ("remains of installations", module_directories.renamed),
     ("packages recorded twice", module_directories.recorded_twice),
     ("records of packages", module_directories.without_record),
-    ("malformed files", malformed_files.of_environment),
+    ("malformed files", lambda scene: malformed_files(scene.inventory, scene.packages, scene.conda)),
     (".pth files", module_directories.path_files),
     ("packages for another CUDA", packages.leftover_packages),
     ("libraries of conda and of pip", conda.libraries_of_both),
@@ -87,6 +87,12 @@ _FAILURES = (OSError, UnreadableLibraryError, ValueError, LookupError, RuntimeEr
 """What a check raises for files that contradict themselves: errors of reading, and of invalid values. RuntimeError is
 what pathlib raises for circular links before Python 3.13, and RecursionError is one.
 """
+_OF_LIBRARIES = (
+    *(cpu_builds, two_distributions, old_c_library, damaged_libraries, missing_libraries, missing_dlls),
+    *(foreign_libraries, two_majors, stubs, code_in_libraries),
+)
+_LOCAL = re.compile(r"\+cu(\d+)(\d)\b")
+_OWN_VERSION = ("cuda-toolkit", "cudatoolkit")
 
 
 def examine_environment(scene: Scene) -> Report:
@@ -118,21 +124,11 @@ def _not_looked_at(what: str, error: Exception) -> Finding:
     return make_finding("check-not-made", (text,), about=what, subject=what[:1].upper() + what[1:], reason=text)
 
 
-_OF_LIBRARIES = (
-    *(cpu_builds, two_distributions, old_c_library, damaged_libraries, missing_libraries, missing_dlls),
-    *(foreign_libraries, two_majors, stubs, code_in_libraries),
-)
-
-
 def examine_libraries(scene: Scene) -> StaticReport:
     """The checks of libraries, which a validation makes too: files are read, and the loader is simulated."""
     findings = dict.fromkeys(finding for check in _OF_LIBRARIES for finding in check(scene))
     found = (scene.files.located(name, path) for paths in scene.loads.found.values() for name, path in paths.items())
     return StaticReport(worst_first(findings), tuple(dict.fromkeys(found)), scene.loads.shadowed)
-
-
-_LOCAL = re.compile(r"\+cu(\d+)(\d)\b")
-_OWN_VERSION = ("cuda-toolkit", "cudatoolkit")
 
 
 def listing_of(scene: Scene) -> Mapping[str, object]:

@@ -1,4 +1,9 @@
-"""Find the environment to examine and its content, even if its Python is broken."""
+"""Find the environment to examine and its content, even if its Python is broken.
+
+The shell's variables may name an environment that is none any more. A directory that was removed leaves its variables
+behind in every open shell, in sessions of tmux, in editors and in start-up files. Python does not read them; uv, Poetry
+and conda do.
+"""
 
 from __future__ import annotations
 
@@ -9,8 +14,17 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from envsolve.boundary.answers import PATIENCE
-from envsolve.boundary.reading import fault_of, is_directory, is_file, is_missing, names_of, real, unread
-from envsolve.diagnose.environment.active import ACTIVE, is_conda_without_python, stale_in
+from envsolve.boundary.reading import (
+    closed_directory,
+    fault_of,
+    is_directory,
+    is_file,
+    is_missing,
+    names_of,
+    real,
+    unread,
+)
+from envsolve.diagnose.environment.commands import Shell, shell_of
 from envsolve.diagnose.environment.from_files import (
     inventory_from_files,
     is_environment,
@@ -18,7 +32,6 @@ from envsolve.diagnose.environment.from_files import (
     program_of,
     settings_of,
 )
-from envsolve.diagnose.environment.shells import Shell, shell_of
 from envsolve.errors import EnvsolveError, Hint, OutsideError, UsageError
 from envsolve.findings.catalogue import make_finding
 from envsolve.model.finding import Finding
@@ -30,6 +43,14 @@ _NOT_FOUND, _TOO_OLD = "python-not-found", "python-too-old"
 _STANDARD_LIBRARY = re.compile(r"No module named '?encodings|Could not find platform (?:in)?dependent libraries")
 _SHARED_LIBRARY = re.compile(r"error while loading shared libraries: (\S+):")
 _OTHER_MACHINE = re.compile(r"Exec format error")
+ACTIVE = ("VIRTUAL_ENV", "CONDA_PREFIX")
+"""The variables that activation sets to the directory of an environment."""
+_BESIDE = {
+    "VIRTUAL_ENV": ("VIRTUAL_ENV_PROMPT",),
+    "CONDA_PREFIX": ("CONDA_DEFAULT_ENV", "CONDA_PROMPT_MODIFIER", "CONDA_SHLVL"),
+}
+"""What activation sets in addition to each of them (``venv``'s activate; ``conda/activate.py``)."""
+_PYTHON = re.compile(r"python-\d")
 
 
 class FoundEnvironment(NamedTuple):
@@ -235,3 +256,44 @@ def _output_of(error: EnvsolveError, environ: Mapping[str, str]) -> Iterator[str
         yield f"it needs {shared[1]}, which the loader does not find"
     if _OTHER_MACHINE.search(f"{error.message}\n{text}"):
         yield "it is a program for another processor"
+
+
+class Stale(NamedTuple):
+    """A variable that names no environment: its value, the problem with it, and what else activation has set."""
+
+    variable: str
+    path: str
+    fault: str
+    beside: tuple[str, ...]
+
+
+def stale_in(environ: Mapping[str, str], examined: Path | None = None) -> Iterator[Stale]:
+    """The activation variables whose directory is gone, not accessible, or contains no Python and no environment.
+
+    An environment that only lacks its Python is included only if another one is ``examined``: otherwise it is reported
+    as broken.
+    """
+    for variable in ACTIVE:
+        path = environ.get(variable)
+        fault = _fault_of_active(Path(path).absolute(), examined) if path else None
+        if path and fault is not None:
+            yield Stale(variable, path, fault, tuple(it for it in _BESIDE[variable] if environ.get(it)))
+
+
+def is_conda_without_python(directory: Path) -> bool:
+    """Whether conda made it without ever installing a Python: an environment of compilers or libraries."""
+    names = names_of(directory / "conda-meta")
+    return "history" in names and not any(_PYTHON.match(name) for name in names)
+
+
+def _fault_of_active(directory: Path, examined: Path | None) -> str | None:
+    if not is_directory(directory):
+        if is_missing(directory):
+            return "is not there"
+        closed = closed_directory(directory)
+        return "is not a directory" if closed is None else f"cannot be looked at: {closed}"
+    is_judged = examined is None or real(examined) == real(directory) or is_conda_without_python(directory)
+    if is_judged and is_environment(directory):
+        return None
+    fault = fault_of(program_of(directory))
+    return None if fault is None else f"holds no Python that runs: {program_of(directory)} {fault}"

@@ -19,7 +19,7 @@ from envsolve.binary.loader_system import LoaderSystem, loader_system
 from envsolve.binary.lookup import Lookup
 from envsolve.binary.unreadable import UnreadableLibraryError
 from envsolve.boundary.reading import real
-from envsolve.diagnose.machine.loading import facts_without
+from envsolve.diagnose.machine.libraries import facts_without
 from envsolve.frameworks import Preload
 from envsolve.host.loader import library_entries
 from envsolve.matrix.library_names import LibraryNames

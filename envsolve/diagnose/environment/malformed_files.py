@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from envsolve.boundary.files import FileError, decoded, read_bytes
 from envsolve.diagnose.environment.conda_meta import CondaMeta
@@ -16,9 +15,6 @@ from envsolve.model.finding import Finding
 from envsolve.validation.activation import malformed
 from envsolve.validation.inventory import Inventory
 from envsolve.validation.metadata import DIRECT_URL, Package, Packages, direct_url, record_fault
-
-if TYPE_CHECKING:
-    from envsolve.diagnose.environment.scene import Scene
 
 _LONGEST_SETTINGS = 64 * 1024
 _LONGEST_HISTORY = 32 * 1024 * 1024
@@ -36,11 +32,6 @@ def malformed_files(
         *islice((it for package in every for it in _of_package(package)), _MOST),
     )
     return found[:_MOST]
-
-
-def of_environment(scene: Scene) -> Iterator[Finding]:
-    """The malformed files as a check of the doctor."""
-    yield from malformed_files(scene.inventory, scene.packages, scene.conda)
 
 
 def _of_prefix(inventory: Inventory, conda: CondaMeta) -> Iterator[Finding]:

@@ -16,10 +16,10 @@ from envsolve.binary.unreadable import UnreadableLibraryError
 from envsolve.boundary.reading import real
 from envsolve.diagnose.environment.altered import Altered, altered_files
 from envsolve.diagnose.environment.builds import Build, builds_of, facts_of_installed
+from envsolve.diagnose.environment.commands import Shell, shell_of
 from envsolve.diagnose.environment.conda_meta import CondaMeta
 from envsolve.diagnose.environment.loads import Loads
 from envsolve.diagnose.environment.owners import Owners
-from envsolve.diagnose.environment.shells import Shell, shell_of
 from envsolve.diagnose.environment.wanted import Wanted, wanted_of
 from envsolve.findings.catalogue import make_finding
 from envsolve.frameworks import frameworks_among

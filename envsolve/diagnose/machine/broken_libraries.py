@@ -10,8 +10,7 @@ from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
 from envsolve.binary.unreadable import Damage
-from envsolve.diagnose.machine.libraries import component
-from envsolve.diagnose.machine.loading import damage_of
+from envsolve.diagnose.machine.libraries import component, damage_of
 from envsolve.diagnose.machine.survey import Survey
 from envsolve.model.finding import Finding, Severity
 from envsolve.validation.installed import is_of_driver

@@ -18,6 +18,9 @@ from envsolve.host.probe import Source
 from envsolve.model.finding import Finding, Severity
 
 _NIX = "/run/opengl-driver/lib"
+_DIRECTORY = re.compile(r"/(?:compat(?:-orin)?|cuda-compat)/")
+_NEVER = re.compile(r"\b(?:GeForce|TITAN)\b", re.IGNORECASE)
+"""Products that never support forward compatibility; some RTX cards for workstations do."""
 
 
 def check_library(survey: Survey) -> Iterator[Finding]:
@@ -73,11 +76,6 @@ def _not_found(survey: Survey) -> Iterator[Finding]:
         version = survey.module_version
         evidence = ("kernel module" if version is None else f"kernel module {version}", looked_in)
         yield survey.finding("driver-without-compute", evidence, module_version=version)
-
-
-_DIRECTORY = re.compile(r"/(?:compat(?:-orin)?|cuda-compat)/")
-_NEVER = re.compile(r"\b(?:GeForce|TITAN)\b", re.IGNORECASE)
-"""Products that never support forward compatibility; some RTX cards for workstations do."""
 
 
 def is_compatibility(survey: Survey) -> bool:

@@ -12,7 +12,7 @@ from envsolve.diagnose.machine.broken_libraries import check_files
 from envsolve.diagnose.machine.driver_library import check_compatibility, check_damage, check_library, check_stubs
 from envsolve.diagnose.machine.driver_versions import check_branch, check_doubtful, check_module_kind, check_versions
 from envsolve.diagnose.machine.gpus import check_instances, check_kinds, check_visible
-from envsolve.diagnose.machine.libraries import Library
+from envsolve.diagnose.machine.libraries import Library, Reached
 from envsolve.diagnose.machine.library_path import (
     cached_libraries,
     check_cache,
@@ -24,7 +24,6 @@ from envsolve.diagnose.machine.library_path import (
     check_stale,
     libraries_on_path,
 )
-from envsolve.diagnose.machine.loading import Reached
 from envsolve.diagnose.machine.nearest import nearest_the_cause
 from envsolve.diagnose.machine.presence import (
     CAPABILITIES,
@@ -45,8 +44,8 @@ from envsolve.diagnose.machine.system import (
     check_linux_driver,
     check_platform,
 )
-from envsolve.diagnose.machine.toolkit import TOOLKIT_VARIABLES
-from envsolve.diagnose.machine.toolkit_checks import (
+from envsolve.diagnose.machine.toolkit import (
+    TOOLKIT_VARIABLES,
     check_data_directory,
     check_driver,
     check_gpus,
@@ -103,6 +102,14 @@ CHECKS: tuple[tuple[str, Callable[[Survey], Iterator[Finding]]], ...] = (
     ("the sources of the detection", check_unreadable),
 )
 """The order of findings of the same severity: system, driver, what hides it, libraries, variables."""
+VARIABLES = (
+    *("CUDA_VISIBLE_DEVICES", DEVICES, CAPABILITIES, "CUDA_DEVICE_ORDER"),
+    *(LIBRARY_PATH, "LD_PRELOAD", *TOOLKIT_VARIABLES, "CUDNN_PATH", "XLA_FLAGS"),
+    *(name for rule in RULES for name in rule.names),
+    *OVERRIDES,
+    *("CONDA_PREFIX", "VIRTUAL_ENV"),
+)
+"""The variables that the checks read, except PATH, which is long and uninformative."""
 
 
 def examine_machine(survey: Survey) -> Report:
@@ -132,16 +139,6 @@ def _findings(
     except Exception as error:  # noqa: BLE001 - the other checks are worth more than a traceback
         failures.append(f"{subject} could not be looked at: {type(error).__name__}: {error}")
     return []
-
-
-VARIABLES = (
-    *("CUDA_VISIBLE_DEVICES", DEVICES, CAPABILITIES, "CUDA_DEVICE_ORDER"),
-    *(LIBRARY_PATH, "LD_PRELOAD", *TOOLKIT_VARIABLES, "CUDNN_PATH", "XLA_FLAGS"),
-    *(name for rule in RULES for name in rule.names),
-    *OVERRIDES,
-    *("CONDA_PREFIX", "VIRTUAL_ENV"),
-)
-"""The variables that the checks read, except PATH, which is long and uninformative."""
 
 
 def inventory_of(survey: Survey) -> Mapping[str, object]:

@@ -19,6 +19,9 @@ from envsolve.validation.driver_verdict import HIDES_EVERYTHING
 
 _CAPABILITIES = "/proc/driver/nvidia/capabilities"
 _ORDER = "CUDA_DEVICE_ORDER"
+VARIABLE = "CUDA_VISIBLE_DEVICES"
+_UUID = re.compile(r"^GPU UUID:\s*(GPU-[0-9a-f-]+)\s*$", re.MULTILINE | re.IGNORECASE)
+_GPUS = "/proc/driver/nvidia/gpus"
 
 
 def check_kinds(survey: Survey) -> Iterator[Finding]:
@@ -51,11 +54,6 @@ def _has_no_instance(survey: Survey) -> bool:
         name for gpu in gpus for name in survey.files.names(f"{_CAPABILITIES}/{gpu}/mig") if name.startswith("gi")
     ]
     return bool(gpus) and not instances
-
-
-VARIABLE = "CUDA_VISIBLE_DEVICES"
-_UUID = re.compile(r"^GPU UUID:\s*(GPU-[0-9a-f-]+)\s*$", re.MULTILINE | re.IGNORECASE)
-_GPUS = "/proc/driver/nvidia/gpus"
 
 
 def check_visible(survey: Survey) -> Iterator[Finding]:

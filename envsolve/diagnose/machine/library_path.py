@@ -15,6 +15,7 @@ from envsolve.validation.installed import is_of_driver
 
 _MOST_NAMED = 40
 _LIBRARY_DIRECTORIES = ("lib", "lib64")
+_ORIGIN = "ld.so.cache"
 
 
 def check_entries(survey: Survey) -> Iterator[Finding]:
@@ -112,19 +113,15 @@ def _is_for_cuda(directory: str) -> bool:
     return re.search(r"cuda(?!.*/compat)|cudnn", directory, re.IGNORECASE) is not None
 
 
-_ORIGIN = "ld.so.cache"
-
-
 def check_cache(survey: Survey) -> Iterator[Finding]:
     """Libraries of toolkits in the cache, and names with several files."""
     found = [it for it in cached_libraries(survey) if not is_of_driver(it.name)]
     if not found:
         return
     twice = {name: files for name, files in _by_name(survey, found).items() if len(files) > 1}
-    rest = (f"and {len(found) - _MOST_NAMED} more",) if len(found) > _MOST_NAMED else ()
     yield survey.finding(
         "cuda-in-loader-cache",
-        (*map(str, found[:_MOST_NAMED]), *rest),
+        (*map(str, found[:_MOST_NAMED]), *_rest(found)),
         severity=Severity.WARNING if twice else None,
         copies=tuple(f"{files[0]} and {len(files) - 1} more" for files in twice.values()),
     )

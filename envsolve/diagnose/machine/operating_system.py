@@ -1,6 +1,6 @@
-"""The system that processes run in: the kind of container, by its marks, and the Linux distribution (os-release(5)).
+"""The system that processes run in: its container, its distribution (os-release(5)), how to install a driver there.
 
-Fixes depend on both.
+A driver is never updated to a version that drops the GPUs of the machine.
 """
 
 from __future__ import annotations
@@ -10,7 +10,18 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from envsolve.diagnose.machine.files import MachineFiles
+from envsolve.findings.catalogue import shipped
+from envsolve.model.host import Platform
 from envsolve.validation.places import CONTAINER_MARKS
+
+_GROUPS = (("kubernetes", "kubepods"), ("podman", "libpod"), ("docker", "docker"), ("lxc", "lxc"))
+"""Words in the control groups of process 1; in version 2 of control groups they are not visible inside."""
+_SYSTEMD = "/run/systemd/container"
+"""systemd's name of its own container: ``lxc``, ``docker``, ``podman``, ``systemd-nspawn``; ``wsl`` is not a container.
+"""
+_LINE = re.compile(r"^(ID|ID_LIKE|VERSION_ID|PRETTY_NAME)=(.*)$", re.MULTILINE)
+_FAMILIES = ("rhel", "centos", "amzn", "suse", "sles", "ubuntu", "debian", "fedora", "arch", "nixos")
+"""Ids of distributions; the first that matches or is a parent decides."""
 
 
 class Container(NamedTuple):
@@ -18,14 +29,6 @@ class Container(NamedTuple):
 
     kind: str
     mark: str
-
-
-_GROUPS = (("kubernetes", "kubepods"), ("podman", "libpod"), ("docker", "docker"), ("lxc", "lxc"))
-"""Words in the control groups of process 1; in version 2 of control groups they are not visible inside."""
-
-_SYSTEMD = "/run/systemd/container"
-"""systemd's name of its own container: ``lxc``, ``docker``, ``podman``, ``systemd-nspawn``; ``wsl`` is not a container.
-"""
 
 
 def container_of(files: MachineFiles, environ: Mapping[str, str]) -> Container | None:
@@ -47,9 +50,6 @@ def _by_groups(files: MachineFiles) -> Container | None:
         if re.search(rf"[:/]{word}", groups):
             return Container(kind, "/proc/1/cgroup")
     return None
-
-
-_LINE = re.compile(r"^(ID|ID_LIKE|VERSION_ID|PRETTY_NAME)=(.*)$", re.MULTILINE)
 
 
 class Distribution(NamedTuple):
@@ -79,3 +79,52 @@ def distribution_of(files: MachineFiles) -> Distribution | None:
         values.get("VERSION_ID", ""),
         values.get("PRETTY_NAME", ""),
     )
+
+
+class Limit(NamedTuple):
+    """The driver branches that the GPUs of a machine allow.
+
+    ``last`` is the last branch that supports all of them and ``last_for`` the GPU that limits it; ``first`` is the
+    first.
+    """
+
+    last: int | None = None
+    last_for: str | None = None
+    first: int | None = None
+    first_for: str | None = None
+
+    @property
+    def is_impossible(self) -> bool:
+        """Whether no branch supports all GPUs."""
+        return self.first is not None and self.last is not None and self.first > self.last
+
+    @property
+    def facts(self) -> dict[str, object]:
+        """The limit as facts of a check."""
+        return {
+            "last_branch": self.last,
+            "last_for": self.last_for,
+            "first_branch": None if self.first_for == self.last_for else self.first,
+            "first_for": self.first_for,
+            "impossible": self.is_impossible,
+        }
+
+
+class Way(NamedTuple):
+    """One way to install a driver: a sentence and its commands."""
+
+    text: str
+    commands: tuple[str, ...] = ()
+
+
+def installation(distribution: Distribution | None, platform: Platform, limit: Limit) -> Way:
+    """How to install a driver that supports all GPUs of this machine."""
+    family = next((it for it in _FAMILIES if distribution is not None and distribution.is_a(it)), None)
+    facts = {**limit.facts, "windows": platform.is_windows, "distribution": family}
+    text, commands = shipped().step("install-driver", facts.get)
+    return Way(" ".join(filter(None, (text, bounds(limit)))), () if limit.is_impossible else commands)
+
+
+def bounds(limit: Limit) -> str:
+    """Sentences on the driver branches that the GPUs allow; "" if there is no limit."""
+    return shipped().step("driver-bounds", limit.facts.get)[0]

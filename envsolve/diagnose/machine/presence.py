@@ -23,6 +23,14 @@ _JOBS = ("SLURM_JOB_ID", "PBS_JOBID", "LSB_JOBID", "JOB_ID", "FLUX_JOB_ID")
 """Variables of batch systems, which give a job some of the machine's GPUs."""
 _SECURE_BOOT = "/sys/firmware/efi/efivars/SecureBoot-8be4df61-93ca-11d2-aa0d-00e098032b8c"
 """The variable of the UEFI specification: four bytes of attributes, then 1 if Secure Boot is on."""
+DEVICES, CAPABILITIES = "NVIDIA_VISIBLE_DEVICES", "NVIDIA_DRIVER_CAPABILITIES"
+_GPU = re.compile(r"nvidia\d+\Z")
+_CONTROL, _MEMORY = "/dev/nvidiactl", "/dev/nvidia-uvm"
+_JETSON = ("/dev/nvhost-ctrl-gpu", "/dev/nvmap", "/dev/nvgpu/igpu0/ctrl")
+"""The device files of its GPU; which of them exist depends on the release."""
+_WSL = "/dev/dxg"
+_NO_MEMORY_FILE = (3, 100, 304, 999)
+"""Errors of cuInit if /dev/nvidia-uvm cannot be used."""
 
 
 def check_hardware(survey: Survey) -> Iterator[Finding]:
@@ -119,9 +127,6 @@ def _module_is_built(survey: Survey, kernel: str) -> bool | None:
     return None if not text else any("/nvidia.ko" in line.partition(":")[0] for line in text.splitlines())
 
 
-DEVICES, CAPABILITIES = "NVIDIA_VISIBLE_DEVICES", "NVIDIA_DRIVER_CAPABILITIES"
-
-
 def check_container(survey: Survey) -> Iterator[Finding]:
     """A container without the driver's library, on a machine that has a driver or a GPU."""
     container = survey.container
@@ -149,15 +154,6 @@ def _lacks_library(survey: Survey) -> bool:
     """Whether there is no CUDA library, or only the empty file that a runtime left in the image."""
     found = survey.libcuda
     return found is None or (found.damage is not None and found.damage.damage is Damage.EMPTY)
-
-
-_GPU = re.compile(r"nvidia\d+\Z")
-_CONTROL, _MEMORY = "/dev/nvidiactl", "/dev/nvidia-uvm"
-_JETSON = ("/dev/nvhost-ctrl-gpu", "/dev/nvmap", "/dev/nvgpu/igpu0/ctrl")
-"""The device files of its GPU; which of them exist depends on the release."""
-_WSL = "/dev/dxg"
-_NO_MEMORY_FILE = (3, 100, 304, 999)
-"""Errors of cuInit if /dev/nvidia-uvm cannot be used."""
 
 
 def check_device_files(survey: Survey) -> Iterator[Finding]:

@@ -10,9 +10,8 @@ from typing import Any
 
 from envsolve.binary.lookup import Rule
 from envsolve.boundary.reading import is_open_to_us
-from envsolve.diagnose.machine.driver_install import Limit, Way, bounds, installation
 from envsolve.diagnose.machine.files import Limits, MachineFiles
-from envsolve.diagnose.machine.loading import (
+from envsolve.diagnose.machine.libraries import (
     LoaderView,
     Reached,
     damage_of,
@@ -20,7 +19,16 @@ from envsolve.diagnose.machine.loading import (
     loader_view,
     reached,
 )
-from envsolve.diagnose.machine.operating_system import Container, Distribution, container_of, distribution_of
+from envsolve.diagnose.machine.operating_system import (
+    Container,
+    Distribution,
+    Limit,
+    Way,
+    bounds,
+    container_of,
+    distribution_of,
+    installation,
+)
 from envsolve.diagnose.machine.toolkit import Toolkit, toolkits_of
 from envsolve.findings.catalogue import make_finding
 from envsolve.host.device_nodes import module_is_loaded

@@ -10,9 +10,8 @@ from pathlib import Path
 import pytest
 
 from envsolve.diagnose.environment import examine_environment
-from envsolve.diagnose.environment.commands import bound
+from envsolve.diagnose.environment.commands import Shell, bound, shell_of
 from envsolve.diagnose.environment.scene import Scene
-from envsolve.diagnose.environment.shells import Shell, shell_of
 from envsolve.matrix import Matrix
 from envsolve.model.finding import Finding, Severity
 from envsolve.model.host import Platform

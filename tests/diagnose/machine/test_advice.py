@@ -7,8 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from envsolve.diagnose.machine.driver_install import Limit, installation
-from envsolve.diagnose.machine.operating_system import Distribution
+from envsolve.diagnose.machine.operating_system import Distribution, Limit, installation
 from envsolve.findings.catalogue import shipped
 from envsolve.host.probe import Source
 from envsolve.host.trouble import Trouble, cuda_problem

@@ -28,6 +28,13 @@ from envsolve.validation.inside.library_versions import component_of
 from envsolve.validation.installed import is_of_driver
 from envsolve.validation.metadata import Package
 
+_WITH_BUILDS = (
+    *(name for framework in FRAMEWORKS.values() for name in framework.conda_builds),
+    *("libmagma", "py-xgboost"),
+)
+"""Conda packages with builds for the CPU and for CUDA."""
+_FOR_CPU = re.compile(r"(?:^|_)(?:cpu|mkl)(?:_|$)")
+
 
 def libraries_of_both(scene: Scene) -> Iterator[Finding]:
     """CUDA libraries that are both in the prefix, from conda, and in packages that pip installed."""
@@ -94,14 +101,6 @@ def _is_of_pip(package: Package, of_conda: Path) -> bool:
     if package.folder != of_conda:
         return package.is_wheel and not package.is_of_conda
     return package.installer in ("pip", "uv")
-
-
-_WITH_BUILDS = (
-    *(name for framework in FRAMEWORKS.values() for name in framework.conda_builds),
-    *("libmagma", "py-xgboost"),
-)
-"""Conda packages with builds for the CPU and for CUDA."""
-_FOR_CPU = re.compile(r"(?:^|_)(?:cpu|mkl)(?:_|$)")
 
 
 def toolkit_of_another_cuda(scene: Scene) -> Iterator[Finding]:

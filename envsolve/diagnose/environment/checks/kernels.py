@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from envsolve.boundary.files import FileError, json_value
-from envsolve.boundary.reading import fault_of, is_directory, names_of, real, text_of
+from envsolve.boundary.reading import fault_of, is_directory, lies_in, names_of, text_of
 from envsolve.diagnose.environment.scene import Scene
 from envsolve.model.finding import Finding
 
@@ -54,13 +54,12 @@ def kernels(scene: Scene) -> Iterator[Finding]:
         if fault is not None:
             evidence = (seen, f"{kernel.program} {fault}")
             yield scene.finding("notebook-kernel-broken", evidence, about=kernel, reason=fault)
-        elif kernel.is_own and Path(kernel.program).name.startswith("python") and not _lies_in(kernel.program, scene):
+        elif (
+            kernel.is_own
+            and Path(kernel.program).name.startswith("python")
+            and not lies_in(Path(kernel.program), scene.inventory.prefix)
+        ):
             yield scene.finding("notebook-kernel-elsewhere", (seen,), about=kernel)
-
-
-def _lies_in(program: str, scene: Scene) -> bool:
-    """Whether a program belongs to the environment, by its directory: the Python of a venv is a link out of it."""
-    return Path(real(Path(program).parent)).is_relative_to(real(scene.inventory.prefix))
 
 
 def _kernels(scene: Scene) -> Iterator[Kernel]:

@@ -27,6 +27,7 @@ from envsolve.model.finding import Finding, Severity
 from envsolve.validation.installed import Installed, is_of_driver
 
 _ID = "library-missing"
+_NEEDED = ("vcruntime140.dll", "vcruntime140_1.dll", "msvcp140.dll")
 
 
 def missing_libraries(scene: Scene) -> Iterator[Finding]:
@@ -184,9 +185,6 @@ def _first(lookups: Sequence[Lookup]) -> str:
 def _looked_in(lookup: Lookup) -> Iterator[str]:
     for rule, directory in dict.fromkeys(lookup.looked_in):
         yield f"looked in {directory or 'the current directory'} ({rule.value})"
-
-
-_NEEDED = ("vcruntime140.dll", "vcruntime140_1.dll", "msvcp140.dll")
 
 
 def visual_c_runtime(scene: Scene) -> Iterator[Finding]:

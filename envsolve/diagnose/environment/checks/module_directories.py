@@ -25,6 +25,8 @@ _MODULES = ("site-packages", "dist-packages")
 _WITH_RECORD = ("pip", "uv")
 """Installers that always write a RECORD and read it to uninstall."""
 _SHOWN = 8
+_IMPORT = re.compile(r"import\s+(\w+)\s*(?:[;,].*)?\Z")
+_EDITABLE = re.compile(r"_{1,2}editable")
 
 
 def closed_directories(scene: Scene) -> Iterator[Finding]:
@@ -111,10 +113,6 @@ def _meant(remains: str, scene: Scene) -> str | None:
 
 def _severity(names: Iterable[str]) -> Severity | None:
     return Severity.WARNING if any(map(is_of_gpu_stacks, names)) else None
-
-
-_IMPORT = re.compile(r"import\s+(\w+)\s*(?:[;,].*)?\Z")
-_EDITABLE = re.compile(r"_{1,2}editable")
 
 
 class _Fault(NamedTuple):

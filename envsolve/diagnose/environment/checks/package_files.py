@@ -23,6 +23,10 @@ from envsolve.validation.metadata import LIBRARY, Package, Row
 
 _UNUSED = {"test", "tests"}
 """Folders that are often removed to make images smaller."""
+_COMMON = {"test", "tests", "testing", "doc", "docs", "example", "examples", "benchmarks", "scripts", "tools"}
+"""Folders that many packages install among the modules by mistake, and that no one imports."""
+_SHOWN = 4
+_TAGGED = re.compile(r"(?P<stem>.+?)\.(?:cpython-|cp)(?P<tag>3\d+t?)-[\w-]+\.(?:so|pyd)\Z")
 
 
 def missing_files(scene: Scene) -> Iterator[Finding]:
@@ -98,11 +102,6 @@ def _gone(
     )
 
 
-_COMMON = {"test", "tests", "testing", "doc", "docs", "example", "examples", "benchmarks", "scripts", "tools"}
-"""Folders that many packages install among the modules by mistake, and that no one imports."""
-_SHOWN = 4
-
-
 def two_distributions(scene: Scene) -> Iterator[Finding]:
     """Distributions of one framework or one NVIDIA library that have written the same files."""
     for packages, what, files in scene.packages.known_pairs:
@@ -164,9 +163,6 @@ def _differ(claims: tuple[tuple[Package, Row], ...]) -> bool:
     """Whether the packages installed different files; if the RECORDs do not say, they are taken as equal."""
     digests = {row.sha256 for _, row in claims}
     return len(digests) > 1 and None not in digests
-
-
-_TAGGED = re.compile(r"(?P<stem>.+?)\.(?:cpython-|cp)(?P<tag>3\d+t?)-[\w-]+\.(?:so|pyd)\Z")
 
 
 def modules_of_another_python(scene: Scene) -> Iterator[Finding]:

@@ -22,6 +22,7 @@ from envsolve.resolve.closure.bounds import constraints_of
 from envsolve.validation.metadata import Package
 
 _OWN_IDS = {"numpy": "numpy-mismatch", "protobuf": "protobuf-mismatch"}
+_SHOWN = 8
 
 
 def packages_without_code(scene: Scene) -> Iterator[Finding]:
@@ -135,9 +136,6 @@ def _sources(facts: BuildFacts) -> tuple[str, ...]:
 def _versions(facts: Iterable[BuildFacts]) -> str | None:
     """The versions that the first fact is about, as a pip specifier: the matrix has the newest first."""
     return next((in_usual_order(it.versions) for it in facts), None)
-
-
-_SHOWN = 8
 
 
 def leftover_packages(scene: Scene) -> Iterator[Finding]:

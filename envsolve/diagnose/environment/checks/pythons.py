@@ -7,9 +7,9 @@ import shlex
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from envsolve.boundary.reading import is_directory, is_file, real
-from envsolve.diagnose.environment.active import ACTIVE, stale_in
+from envsolve.boundary.reading import is_directory, is_file, lies_in, real
 from envsolve.diagnose.environment.families import is_framework, is_of_gpu_stacks
+from envsolve.diagnose.environment.found import ACTIVE, stale_in
 from envsolve.diagnose.environment.scene import Scene
 from envsolve.model.finding import Finding, Severity
 from envsolve.validation.metadata import Packages
@@ -36,7 +36,7 @@ def other_python(scene: Scene) -> Iterator[Finding]:
     """An active environment, if ``python`` starts another Python."""
     prefix = _active_prefix(scene)
     found = _on_path("python", scene) or _on_path("python3", scene)
-    if prefix is None or found is None or _lies_in(found, prefix):
+    if prefix is None or found is None or lies_in(found, prefix):
         return
     variable = next(name for name in ACTIVE if _same(scene.shell.get(name), prefix))
     path = [entry for entry in scene.shell.get("PATH", "").split(os.pathsep) if entry]
@@ -54,10 +54,10 @@ def other_pip(scene: Scene) -> Iterator[Finding]:
     """An active environment with its own pip, if ``pip`` is another one."""
     prefix = _active_prefix(scene)
     found = _on_path("pip", scene)
-    if prefix is None or found is None or _lies_in(found, prefix):
+    if prefix is None or found is None or lies_in(found, prefix):
         return
     python = _on_path("python", scene) or _on_path("python3", scene)
-    if python is not None and not _lies_in(python, prefix):  # # the other finding covers this
+    if python is not None and not lies_in(python, prefix):  # # the other finding covers this
         return
     has_own = _program(prefix / "bin", "pip") is not None
     severity = Severity.WARNING if has_own else None
@@ -116,11 +116,6 @@ def _on_path(program: str, scene: Scene) -> Path | None:
 def _program(directory: Path, name: str) -> Path | None:
     paths = (directory / name, directory / f"{name}.exe")
     return next((it for it in paths if is_file(it) and os.access(it, os.X_OK)), None)
-
-
-def _lies_in(program: Path, prefix: Path) -> bool:
-    """Whether a program belongs to the prefix, by its directory: the Python of a venv is a link out of it."""
-    return Path(real(program.parent)).is_relative_to(real(prefix))
 
 
 def _sources(scene: Scene) -> Iterator[tuple[str, list[Path]]]:
