@@ -121,8 +121,8 @@ def platform_table(text: str) -> tuple[str, SpecifierSet] | None:
             return name[1].lower(), SpecifierSet()
         if rest[0].isdigit():
             raise ValueError(f"{text!r} is not a table with versions such as '{name[1]}=={rest}'")
-        parse_framework(text)
         versions = _SHORT_EQUALITY.sub(r"\1\2.*", rest)
+        parse_framework(text[: name.end()] + versions)
         return name[1].lower(), parse_cuda_versions(versions) if name[1].lower() == "cuda" else SpecifierSet(versions)
     except ValueError as error:
         raise UsageError("invalid-framework", str(error)) from error

@@ -16,7 +16,7 @@ PASCAL = ("-f", "pytorch", "--gpu", "GTX 1080 Ti", "--driver", "580.65.06")
     [
         ("pytorch", "pytorch 2.13.0 (conda-forge, cuda129)", "it contains sm_60, which runs on compute capability 6.1"),
         ("torch", "pytorch 2.13.0 (conda-forge, cuda129)", "the newest, 2.15.0, does not fit"),
-        ("cuda", "CUDA 12.9", "pytorch 2.13.0 (conda-forge, cuda129) was built with 12.9"),
+        ("cuda", "CUDA 12.9", "pytorch 2.13.0 (conda-forge, cuda129) is built for CUDA 12.9"),
         ("cuda-version", "CUDA 12.9", "is built for CUDA 12.9"),
         ("cudnn", "cuDNN 9.10.2.21", "cuDNN 9.11 has no code for compute capability 6.1"),
         ("libcudnn", "cuDNN 9.10.2.21", "needs cuDNN"),

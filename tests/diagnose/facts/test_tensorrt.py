@@ -13,7 +13,7 @@ TENSORRT = of_families("tensorrt")
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        ("'tensorrt.tensorrt.Builder' object has no attribute 'max_workspace_size'", "tensorrt<8"),
+        ("'tensorrt.tensorrt.Builder' object has no attribute 'max_workspace_size'", "TensorRT 7 is not on PyPI"),
         ("'tensorrt_bindings.tensorrt.IBuilderConfig' object has no attribute 'max_workspace_size'", "tensorrt<10"),
         ("'tensorrt.tensorrt.ICudaEngine' object has no attribute 'num_io_tensors'", "tensorrt>=8.5"),
     ],
