@@ -157,7 +157,7 @@ class Refresh:
             except ReleaseError as error:
                 return str(error)
             except (ValueError, LookupError) as error:
-                reason = f"its wheels, or what was kept of them, say what its reader cannot use: {error!r}"
+                reason = f"the reader cannot use its wheels or their cached facts: {error!r}"
                 return f"{reader.framework} {version}: {reason}"
             progress(f"{reader.framework} {version}")
             return rows

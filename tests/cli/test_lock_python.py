@@ -47,14 +47,14 @@ CASES = {
     "one Python alone": Case(("jax; python_version=='3.12'",), "3.12.0", {"jax"}),
     "all but one": Case(("jax; python_version!='3.15'",), "3.14.0", {"jax"}),
     "a full version": Case(("jax; python_full_version<'3.14.0'",), "3.13.0", {"jax"}),
-    "Pythons that are asked for as well": Case(("jax; python_version<'3.14'", "--python", ">=3.12"), "3.13.0", {"jax"}),
+    "a requested range of Pythons": Case(("jax; python_version<'3.14'", "--python", ">=3.12"), "3.13.0", {"jax"}),
     "another Python is named": Case(
         ("jax; python_version<'3.14'", "--python", "3.14"),
         "3.14.0",
         set(),
         'note: jax is left out: its marker is python_version < "3.14", and the lock is for Python 3.14\n',
     ),
-    "no Python that is asked for": Case(
+    "no requested Python": Case(
         ("jax; python_version<'3.14'", "--python", ">=3.14,<3.15"), "3.14.0", set(), "note: jax is left out: "
     ),
     "a Python that two frameworks have": Case(
@@ -67,7 +67,7 @@ CASES = {
         'note: tensorflow is left out: its marker is python_version < "3.11"',
     ),
     "whatever the Python, and older ones": Case(("jax", "jax>=0.10; python_version<'3.14'"), NEWEST, {"jax"}),
-    "the framework itself is asked for": Case(("-f", "jax", "jax; python_version<'3.14'"), NEWEST, {"jax"}),
+    "the framework itself is requested": Case(("-f", "jax", "jax; python_version<'3.14'"), NEWEST, {"jax"}),
     "another system": Case(("jax; sys_platform=='darwin'", "--python", "3.13"), "3.13.0", set()),
 }
 

@@ -302,7 +302,7 @@ def test_invalid_cached_facts_are_one_clear_error(maintainer: Maintainer) -> Non
     cached.write_text('{"read": [], "cuda": ["12.8"]}', encoding="utf-8")
     ran = maintainer.runs("pytorch", "--dry-run")
     assert ran.code == 3
-    message = "its wheels, or what was kept of them, say what its reader cannot use: KeyError('requires')"
+    message = "the reader cannot use its wheels or their cached facts: KeyError('requires')"
     assert [line for line in ran.err.splitlines() if "error" in line] == [f"error: pytorch 2.8.0: {message}"]
 
 

@@ -82,8 +82,8 @@ def test_bounds_on_the_default_python_are_not_shown() -> None:
         "│  └─ python 3.13.1 conflicts with any installable versions previously reported\n"
         '└─ the constraint python [build="^.*(_cpython|_cp3[0-9]+|h[0-9a-f]+_[0-9]+)$"] cannot be fulfilled\n'
     )
-    error = conda_refusal(_unfit(text, RequestedSpec("python=3.13", "it was asked for")), Request(_REQUESTED))
-    assert error.cause[0] == "python=3.13: it was asked for"
+    error = conda_refusal(_unfit(text, RequestedSpec("python=3.13", "you required it")), Request(_REQUESTED))
+    assert error.cause[0] == "python=3.13: you required it"
     assert any("no such python is standard CPython" in line for line in error.cause)
     assert "[build" not in "".join(error.cause)
 
