@@ -112,12 +112,13 @@ def verdict(
     device: Literal["cuda", "cpu"],
     outcome: Outcome,
     explain: Explain,
+    nearer: Callable[[Finding], Finding] = lambda finding: finding,
     *,
     gpu_present: bool = False,
     places: Collection[Place] | None = None,
     reinstall: str | None = None,
 ) -> ProbeReport:
-    """The report on ``framework`` on ``device``.
+    """The report on ``framework`` on ``device``. ``nearer`` replaces a finding by what on the machine causes it.
 
     ``gpu_present`` says whether the machine has a GPU, even if it was not used. With ``places`` advice on the driver is
     given for these only, otherwise for all. ``reinstall`` is the command that installs the environment's lock again, if
@@ -143,7 +144,7 @@ def verdict(
     if device == "cpu" and answer.cpu_build and gpu_present:
         warnings.append(_Found("cpu-build", ("This machine has a GPU.",)))
     findings = [
-        *_findings(framework, found, facts),
+        *map(nearer, _findings(framework, found, facts)),
         *(it._replace(severity=Severity.WARNING) for it in _findings(framework, warnings, facts)),
     ]
     return ProbeReport(

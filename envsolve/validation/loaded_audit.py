@@ -5,6 +5,7 @@ Unlike the static checks, which predict, this reports what the loader of the run
 
 from __future__ import annotations
 
+import os
 import re
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
@@ -30,9 +31,14 @@ def loaded_libraries(answers: Sequence[Mapping[str, object]], inventory: Invento
     return tuple(_library(answer, inventory) for answer in answers)
 
 
-def audit(loaded: Sequence[Library], own: Sequence[Library]) -> tuple[Finding, ...]:
-    """Findings on the ``loaded`` libraries; ``own`` are the libraries of the environment."""
-    return (*_foreign(loaded, own), *_majors(loaded), *_drivers(loaded))
+def audit(by_process: Sequence[Sequence[Library]], own: Sequence[Library], preloads: str = "") -> tuple[Finding, ...]:
+    """Findings on the libraries that each process loaded.
+
+    ``own`` are those of the environment, ``preloads`` is the value of LD_PRELOAD.
+    """
+    loaded = tuple(dict.fromkeys(library for libraries in by_process for library in libraries))
+    majors = dict.fromkeys(finding for libraries in by_process for finding in _majors(libraries))
+    return (*_from_elsewhere(loaded, own, preloads), *majors, *_drivers(loaded))
 
 
 def _library(answer: Mapping[str, object], inventory: Inventory) -> Library:
@@ -57,29 +63,41 @@ def _owner(path: Path, inventory: Inventory) -> Owner:
     return Owner.ENVIRONMENT if inventory.owns(path) else Owner.SYSTEM
 
 
-def _foreign(loaded: Sequence[Library], own: Sequence[Library]) -> Iterator[Finding]:
-    """Files from elsewhere, in place of the environment's own or in addition to them."""
+def _from_elsewhere(loaded: Sequence[Library], own: Sequence[Library], preloads: str) -> Iterator[Finding]:
+    """One finding for each directory with files in place of the environment's own, or in addition to them."""
+    owned = {library.soname: library for library in own}
+    foreign: dict[Path, list[Library]] = defaultdict(list)
+    added: dict[Path, list[Library]] = defaultdict(list)
     for library in loaded:
-        if library.owner is not Owner.SYSTEM:
-            continue
-        instead_of = next((it for it in own if it.soname == library.soname), None)
-        if instead_of is not None:
-            older = _is_older(library, instead_of)
-            places = (_placed(library), _placed(instead_of))
-            yield make_finding(
-                "foreign-library",
-                [f"{places[0]} was loaded, not {places[1]}"],
-                about=library.soname,
-                severity=Severity.ERROR if older else Severity.WARNING,
-                library=library.soname,
-                path=places[0],
-                own_path=places[1],
-                directory=library.path.parent,
-                older=older,
-            )
-        else:
-            place = _placed(library)
-            yield make_finding("system-library", [place], about=library.soname, library=library.soname, path=place)
+        if library.owner is Owner.SYSTEM:
+            (foreign if library.soname in owned else added)[library.path.parent].append(library)
+    preloaded = {os.path.dirname(os.path.realpath(it)) for it in re.split("[ :]", preloads) if "/" in it}  # noqa: PTH120
+    for directory, libraries in foreign.items():
+        libraries.sort(key=lambda it: not _is_older(it, owned[it.soname]))
+        first, instead_of = libraries[0], owned[libraries[0].soname]
+        older = _is_older(first, instead_of)
+        yield make_finding(
+            "foreign-library",
+            [f"{_placed(it)} was loaded, not {_placed(owned[it.soname])}" for it in libraries],
+            about=str(directory),
+            severity=Severity.ERROR if older else Severity.WARNING,
+            library=first.soname,
+            more_files=len(libraries) - 1 or None,
+            path=_placed(first),
+            own_path=_placed(instead_of),
+            directory=directory,
+            older=older,
+            preloaded=str(directory) in preloaded,
+        )
+    for directory, libraries in added.items():
+        yield make_finding(
+            "system-library",
+            map(_placed, libraries),
+            about=str(directory),
+            library=libraries[0].soname,
+            more_files=len(libraries) - 1 or None,
+            path=_placed(libraries[0]),
+        )
 
 
 def _majors(loaded: Sequence[Library]) -> Iterator[Finding]:

@@ -52,7 +52,8 @@ class Plan(NamedTuple):
     kernel, and are left out on the CPU. ``gpus`` are indices among the GPUs that programs see, None for the first.
     ``timeout`` (of a framework; None for the default) and ``burn`` are in seconds. ``driver_libraries`` are the names
     to load libcuda by, ``capabilities`` those of this machine's GPUs and ``gpu_count`` how many it has, working or not.
-    ``examine`` makes the static checks for GPUs of some capabilities, ``explain`` reads the output of a framework.
+    ``examine`` makes the static checks for GPUs of some capabilities, ``explain`` reads the output of a framework, and
+    ``nearer`` replaces a finding by what on the machine causes it, if that is known.
     ``reinstall`` is the command that installs the environment's lock again, if it is known.
     """
 
@@ -69,6 +70,7 @@ class Plan(NamedTuple):
     places: Collection[Place]
     examine: Callable[[tuple[ComputeCapability, ...]], StaticReport]
     explain: Explain
+    nearer: Callable[[Finding], Finding]
     reinstall: str | None = None
 
 
@@ -169,12 +171,12 @@ def _driver(plan: Plan, children: Children) -> _Driver:
         finding = finding_of(outcome, plan.places)
         chosen = tuple(it for it in report_of(outcome).devices if it.kernel is not None)
         reached = tuple(it for it in chosen if _can_be_tried(it))
-        detail = detail_of(outcome) if finding is None else finding.title
+        detail = detail_of(outcome) if finding is None else ""
     measured = dict(outcome.result or {})
     if finding is None:
         report = ProbeReport(DRIVER, Status.PASS, outcome.seconds, detail, (), measured)
     else:
-        found = finding if plan.gpu_count else _without_hardware(finding)
+        found = plan.nearer(finding) if plan.gpu_count else _without_hardware(finding)
         report = ProbeReport(DRIVER, Status.FAIL, outcome.seconds, found.title, (found,), measured)
     return _Driver(report, reached, chosen)
 
@@ -227,6 +229,7 @@ def _judged(run: _Run, plan: Plan) -> ProbeReport:
             plan.device,
             run.outcome,
             plan.explain,
+            plan.nearer,
             gpu_present=present,
             places=plan.places,
             reinstall=plan.reinstall,
@@ -256,7 +259,8 @@ def _files(static: StaticReport, seconds: float, plan: Plan) -> ProbeReport:
         return ProbeReport("files", Status.SKIP, seconds, "no CUDA library that a framework here would load")
     detail = f"{_counted(len(libraries))} that the frameworks would load"
     if static.shadowed:
-        detail += f", {len(static.shadowed)} of them with copies behind"
+        names = {it.soname for it in static.shadowed}
+        detail += f"; of {len(names)} there are copies elsewhere"
     measured = {"shadowed": [it._asdict() for it in static.shadowed]} if static.shadowed else {}
     return concluded("files", seconds, detail, findings)._replace(measured=measured)
 
@@ -266,16 +270,16 @@ def _less_on_cpu(finding: Finding) -> Finding:
 
 
 def _loaded(plan: Plan, runs: Sequence[_Run], own: Sequence[Library]) -> tuple[ProbeReport, tuple[Library, ...]]:
-    """The libraries that the frameworks loaded. Each process is checked separately: it may have its own major."""
+    """The libraries that the frameworks loaded, each in a process of its own."""
     with _believed(plan, "loaded"):
         by_run = [loaded_libraries(run.outcome.noted("loaded") or (), plan.inventory) for run in runs]
     libraries = tuple(dict.fromkeys(library for found in by_run for library in found))
     if not libraries:
         return ProbeReport("loaded", Status.SKIP, 0.0, "no framework loaded a CUDA library"), ()
-    findings = dict.fromkeys(finding for found in by_run for finding in audit(found, own))
+    findings = audit(by_run, own, plan.environ.get("LD_PRELOAD", ""))
     owners = [library.owner for library in libraries]
     counts = ", ".join(f"{owners.count(owner)} of the {owner.value}" for owner in Owner if owner in owners)
-    return concluded("loaded", 0.0, f"{_counted(len(libraries))}: {counts}", tuple(findings)), libraries
+    return concluded("loaded", 0.0, f"{_counted(len(libraries))}: {counts}", findings), libraries
 
 
 def _counted(count: int) -> str:

@@ -188,6 +188,24 @@ def test_a_planted_library_in_front_of_that_of_the_environment_is_found(
     assert "foreign-library" in {finding["id"] for finding in answer["findings"]}
 
 
+def test_a_compatibility_library_that_the_driver_refuses_is_named(
+    fake_driver: FakeDriver, with_torch: Path, tmp_path: Path
+) -> None:
+    """As on an H200 with driver 580.159.04 and cuda-compat 580.95.05 before it."""
+    library = tmp_path / "cuda-13.0/compat/libcuda.so.580.65.01"
+    library.parent.mkdir(parents=True)
+    shutil.copy(fake_driver.library("libcuda"), library)
+    library.with_name("libcuda.so.1").symlink_to(library.name)
+    environ = machine(fake_driver, fail={"cuInit": 803})
+    environ["LD_LIBRARY_PATH"] = f"{library.parent}:{environ['LD_LIBRARY_PATH']}"
+    answer = validated(environ, "--prefix", str(with_torch))
+    (finding,) = answer["findings"]
+    assert (finding["id"], finding["severity"]) == ("stale-compat-library", "error")
+    assert "Remove the cuda-compat package" in finding["fix"]
+    assert any("CUDA error 803" in line for line in finding["evidence"])
+    assert next(it["detail"] for it in answer["probes"] if it["name"] == "pytorch") == "not tried: stale-compat-library"
+
+
 @pytest.mark.thorough
 def test_a_package_without_code_for_the_gpu_fails(fake_driver: FakeDriver, with_torch: Path) -> None:
     site = site_of(with_torch)

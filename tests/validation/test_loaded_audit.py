@@ -26,8 +26,8 @@ def at(path: str, component: str = "cudart", version: str | None = "12.6") -> di
     return {"path": path, "component": component, "version": version}
 
 
-def findings(*answers: Mapping[str, str | None], own: tuple[Library, ...] = OWN) -> list[Finding]:
-    return list(audit(loaded_libraries(answers, ENVIRONMENT), own))
+def findings(*answers: Mapping[str, str | None], own: tuple[Library, ...] = OWN, preloads: str = "") -> list[Finding]:
+    return list(audit([loaded_libraries(answers, ENVIRONMENT)], own, preloads))
 
 
 def test_owners_are_distinguished() -> None:
@@ -50,6 +50,38 @@ def test_a_foreign_file_in_place_of_that_of_the_environment_is_an_error_if_older
     found = findings(at("/usr/local/cuda/lib64/libcudart.so.12", version=version))
     assert [(it.id, it.severity) for it in found] == [("foreign-library", severity)]
     assert "/usr/local/cuda/lib64" in found[0].fix
+
+
+def test_foreign_files_of_one_directory_are_one_finding_on_the_oldest() -> None:
+    names = ("libcudnn_graph.so.9", "libcudnn.so.9")
+    own = tuple(Library(name, SITE / "nvidia/cudnn/lib" / name, Owner.ENVIRONMENT, "9.19.0") for name in names)
+    loaded = [
+        at(f"/usr/lib/x86_64-linux-gnu/{name}", name, version)
+        for name, version in zip(names, (None, "9.14.0"), strict=True)
+    ]
+    (finding,) = findings(*loaded, own=own)
+    assert (finding.id, finding.severity) == ("foreign-library", Severity.ERROR)
+    assert finding.title == "libcudnn.so.9 and 1 more from outside the environment"
+    assert len(finding.evidence) == 2
+
+
+def test_libraries_of_several_processes_are_one_finding_for_each_directory() -> None:
+    answers = [at(f"/usr/local/cuda/lib64/{name}", name) for name in ("libcufft.so.11", "libcublas.so.12")]
+    by_process = [loaded_libraries([it], ENVIRONMENT) for it in (*answers, answers[0])]
+    (finding,) = audit(by_process, ())
+    assert finding.title == "libcufft.so.11 and 1 more of the machine, not of the environment"
+
+
+def test_majors_are_compared_within_each_process() -> None:
+    by_process = [loaded_libraries([it], ENVIRONMENT) for it in (CUDART, at(f"{SITE}/nvidia/cu13/lib/libcudart.so.13"))]
+    assert audit(by_process, OWN) == ()
+
+
+def test_a_preloaded_library_is_not_blamed_on_ld_library_path(tmp_path: Path) -> None:
+    preloaded = tmp_path / "libcudart.so.12"
+    (finding,) = findings(at(str(preloaded)), preloads=f"/elsewhere/libother.so:{preloaded}")
+    assert finding.commands == ("unset LD_PRELOAD",)
+    assert "LD_LIBRARY_PATH" not in finding.cause + finding.fix
 
 
 def test_a_library_from_outside_of_the_environment_belongs_to_the_machine() -> None:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from typing import Literal, NamedTuple, Protocol
 
@@ -171,8 +171,31 @@ def _plan(
         places=places_of(_ROOT, windows=host.platform.is_windows),
         examine=partial(_examined, inventory, environ, host, device, frameworks, matrix),
         explain=partial(_explained, inventory, host, matrix),
+        nearer=_nearer(host, environ, matrix),
         reinstall=lock_command(inventory.prefix),
     )
+
+
+def _nearer(host: Host, environ: Mapping[str, str], matrix: Matrix) -> Callable[[Finding], Finding]:
+    """Replaces a finding by the finding of ``envsolve doctor`` on this machine that explains it."""
+
+    @cache
+    def of_machine() -> tuple[Finding, ...]:
+        from envsolve.diagnose.machine import Survey, examine_machine
+        from envsolve.host.machine import Machine
+
+        return examine_machine(Survey(Machine(host.platform, environ), host, matrix)).findings
+
+    def nearer(finding: Finding) -> Finding:
+        from envsolve.diagnose.machine.nearest import explains
+
+        cause = next((it for it in of_machine() if explains(it, finding)), None)
+        if cause is None:
+            return finding
+        evidence = tuple(dict.fromkeys((*cause.evidence, *finding.evidence)))
+        return cause._replace(severity=finding.severity, evidence=evidence)
+
+    return nearer
 
 
 def _examined(

@@ -27,7 +27,7 @@ from envsolve.diagnose.environment.checks import (
 )
 from envsolve.diagnose.environment.checks.gpu_code import code_in_libraries, cpu_builds
 from envsolve.diagnose.environment.checks.libraries import damaged_libraries, foreign_libraries, stubs, two_majors
-from envsolve.diagnose.environment.checks.library_versions import old_c_library
+from envsolve.diagnose.environment.checks.library_versions import cudnn_of_two_releases, old_c_library
 from envsolve.diagnose.environment.checks.missing import missing_dlls, missing_libraries
 from envsolve.diagnose.environment.checks.package_files import two_distributions
 from envsolve.diagnose.environment.commands import bound
@@ -46,7 +46,6 @@ CHECKS: tuple[tuple[str, Callable[[Scene], Iterable[Finding]]], ...] = (
     ("the driver for PTX", driver.driver_for_ptx),
     ("code for the GPUs", gpu_code.code_of_builds),
     ("the cuDNN that is loaded", library_versions.old_cudnn),
-    ("the parts of cuDNN", library_versions.cudnn_of_two_releases),
     ("functions of CUDA's libraries", library_versions.missing_functions),
     ("the C++ library", library_versions.old_cxx_library),
     ("the C++ runtime of Windows", missing.visual_c_runtime),
@@ -89,7 +88,7 @@ what pathlib raises for circular links before Python 3.13, and RecursionError is
 """
 _OF_LIBRARIES = (
     *(cpu_builds, two_distributions, old_c_library, damaged_libraries, missing_libraries, missing_dlls),
-    *(foreign_libraries, two_majors, stubs, code_in_libraries),
+    *(foreign_libraries, two_majors, cudnn_of_two_releases, stubs, code_in_libraries),
 )
 _LOCAL = re.compile(r"\+cu(\d+)(\d)\b")
 _OWN_VERSION = ("cuda-toolkit", "cudatoolkit")

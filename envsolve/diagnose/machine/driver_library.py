@@ -2,9 +2,10 @@
 
 With forward compatibility (cuda-compat) it is newer than the driver, which only some GPUs allow.
 NVIDIA: docs.nvidia.com/deploy/cuda-compatibility/forward-compatibility.html. It must be newer than the kernel module.
-An older one before the driver's own causes error 803 (seen in github.com/NVIDIA-NeMo/labs-molt/pull/44), and a GPU that
-does not allow it causes error 804. A package that the loader does not reach is harmless: CUDA images contain one, and
-the container toolkit puts it first only if it is newer (github.com/NVIDIA/nvidia-container-toolkit/pull/906).
+An older one before the driver's own causes error 803 (seen in github.com/NVIDIA-NeMo/labs-molt/pull/44, and on an H200
+with 580.95.05 before 580.159.04, the same branch), and a GPU that does not allow it causes error 804. A package that
+the loader does not reach is harmless: CUDA images contain one, and the container toolkit puts it first only if it is
+newer (github.com/NVIDIA/nvidia-container-toolkit/pull/906).
 """
 
 from __future__ import annotations
@@ -78,6 +79,14 @@ def _not_found(survey: Survey) -> Iterator[Finding]:
         yield survey.finding("driver-without-compute", evidence, module_version=version)
 
 
+def check_management_library(survey: Survey) -> Iterator[Finding]:
+    """CUDA works, and the loader does not find NVML. On a Jetson there may be none."""
+    if survey.is_linux and survey.l4t is None and survey.libcuda_works and survey.nvml is None:
+        reading = survey.reading(Source.NVML)
+        said = () if reading is None or reading.problem is None else (f"nvml: {reading.problem.text}",)
+        yield survey.finding("nvml-missing", said or ("libnvidia-ml.so.1 is not found",))
+
+
 def is_compatibility(survey: Survey) -> bool:
     """Whether the libcuda that programs load is one of forward compatibility.
 
@@ -103,8 +112,7 @@ def check_compatibility(survey: Survey) -> Iterator[Finding]:
     kernel = survey.module_version or (None if reading is None else reading.driver)
     refused = tuple(gpu.label for gpu in survey.gpus if _NEVER.search(gpu.name or ""))
     if kernel is not None and version is not None and version.parts[0] <= kernel.parts[0] and version != kernel:
-        works = survey.libcuda_works or version.parts[0] == kernel.parts[0]  # # one of an older branch does not
-        severity = Severity.WARNING if works else Severity.ERROR
+        severity = Severity.WARNING if survey.libcuda_works else Severity.ERROR
         facts = {"path": path, "version": version, "driver": kernel, "conda_typed": _conda(survey)}
         yield survey.finding("old-compat-library", (path, f"driver {kernel}"), severity=severity, **facts)
     elif refused and not survey.libcuda_works and version != kernel:

@@ -9,7 +9,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 
 from envsolve.diagnose.machine.broken_libraries import check_files
-from envsolve.diagnose.machine.driver_library import check_compatibility, check_damage, check_library, check_stubs
+from envsolve.diagnose.machine.driver_library import (
+    check_compatibility,
+    check_damage,
+    check_library,
+    check_management_library,
+    check_stubs,
+)
 from envsolve.diagnose.machine.driver_versions import check_branch, check_doubtful, check_module_kind, check_versions
 from envsolve.diagnose.machine.gpus import check_instances, check_kinds, check_visible
 from envsolve.diagnose.machine.libraries import Library, Reached
@@ -78,6 +84,7 @@ CHECKS: tuple[tuple[str, Callable[[Survey], Iterator[Finding]]], ...] = (
     ("the driver's versions", check_versions),
     ("the driver's library", check_library),
     ("the file of the driver's library", check_damage),
+    ("the driver's library NVML", check_management_library),
     ("the device files", check_device_files),
     ("what the driver reported", check_reported),
     ("hidden GPUs", check_visible),

@@ -60,6 +60,7 @@ EXPLAINS: Mapping[str, tuple[str, ...]] = {
 SETTLES: Mapping[str, tuple[str, ...]] = {
     "library-path-unused": ("cuda-on-library-path",),
     "library-mismatch": ("cuda-on-library-path",),
+    "nvml-missing": ("no-device", "driver-error"),
 }
 """Findings of a closer examination: they replace a coarser one of any severity."""
 
@@ -74,7 +75,7 @@ def nearest_the_cause(findings: Iterable[Finding]) -> tuple[Finding, ...]:
     be explained by one that is at least as severe.
     """
     joined = _joined(findings)
-    unexplained = [it for it in joined if not any(_explains(other, it) for other in joined)]
+    unexplained = [it for it in joined if not any(explains(other, it) for other in joined)]
     return worst_first(unexplained)
 
 
@@ -86,7 +87,8 @@ def _joined(findings: Iterable[Finding]) -> tuple[Finding, ...]:
     return tuple(found.values())
 
 
-def _explains(nearer: Finding, other: Finding) -> bool:
+def explains(nearer: Finding, other: Finding) -> bool:
+    """Whether ``other`` follows from ``nearer``, which is at least as severe or was examined more closely."""
     if other.id in SETTLES.get(nearer.id, ()):
         return True
     if other.id not in EXPLAINS.get(nearer.id, ()) or nearer.severity.rank > other.severity.rank:

@@ -213,7 +213,27 @@ DRIVER_FAULTS: dict[str, tuple[Case, dict[str, Severity]]] = {
             driver_libraries("580.65.05", "usr/local/cuda-12.4/compat"),
             environ={"LD_LIBRARY_PATH": f"/{TOOLKIT}/compat"},
         ),
+        {"stale-compat-library": ERROR},
+    ),
+    "a compatibility package of the driver's branch, and libcuda works": (
+        Case(
+            driver_libraries("580.65.05", "usr/local/cuda-12.4/compat"),
+            environ={"LD_LIBRARY_PATH": f"/{TOOLKIT}/compat"},
+            readings=WORKING,
+        ),
         {"stale-compat-library": WARNING},
+    ),
+    "NVML is missing, and CUDA works": (
+        Case(
+            {name: None for name in NO_LIBRARIES if "libnvidia-ml" in name},
+            cached=(),
+            readings=(
+                failed_reading(Source.NVML, Trouble.LIBRARY_MISSING, "libnvidia-ml.so.1: cannot open shared object"),
+                WORKING[1],
+                failed_reading(Source.NVIDIA_SMI, Trouble.OTHER_ERROR, "nvidia-smi ended with 127"),
+            ),
+        ),
+        {"nvml-missing": WARNING},
     ),
     "a compatibility package on a GeForce": (
         Case(COMPAT, environ=COMPAT_PATH),

@@ -8,6 +8,7 @@ from collections import defaultdict
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
+from typing import NamedTuple
 
 from envsolve.binary.dll import read_dll
 from envsolve.binary.elf import read_library
@@ -25,8 +26,23 @@ _NUMBER = re.compile(r"\.so\.(\d+)")
 _STUBS = "stubs"
 
 
-def foreign_libraries(scene: Scene) -> Iterator[Finding]:
-    """CUDA libraries from elsewhere that are found through LD_LIBRARY_PATH."""
+class Foreign(NamedTuple):
+    """A CUDA library that LD_LIBRARY_PATH puts in the place of ``own``, and the CUDA majors of both if they differ."""
+
+    name: str
+    path: str
+    own: str
+    their_cuda: str | None
+    own_cuda: str | None
+
+    @property
+    def directory(self) -> str:
+        """The directory, as the loader wrote it."""
+        return os.path.dirname(self.path)  # noqa: PTH120
+
+
+def foreign(scene: Scene) -> Iterator[Foreign]:
+    """The CUDA libraries from elsewhere that are found through LD_LIBRARY_PATH, for each framework."""
     for loading, without in zip(scene.loads.with_path, scene.loads.without_path, strict=True):
         instead = dict(without.found())
         by_variable = {it.path for it in loading.lookups if it.rule is Rule.LIBRARY_PATH}
@@ -38,24 +54,33 @@ def foreign_libraries(scene: Scene) -> Iterator[Finding]:
             theirs = cuda_major(path, scene.names)
             ours = cuda_major(own, scene.names) or loading.framework.built_cuda_major
             differ = theirs is not None and ours is not None and theirs != ours
-            directory = os.path.dirname(path)  # noqa: PTH120 - as the loader wrote it
-            yield scene.finding(
-                "foreign-library",
-                (
-                    f"LD_LIBRARY_PATH={scene.loads.library_path}",
-                    f"{os.path.normpath(path)} by LD_LIBRARY_PATH",
-                    f"{os.path.normpath(own)} without it",
-                ),
-                about=name,
-                severity=Severity.ERROR if differ else Severity.WARNING,
-                library=name,
-                path=os.path.normpath(path),
-                own_path=os.path.normpath(own),
-                directory=directory,
-                their_cuda=theirs if differ else None,
-                own_cuda=ours if differ else None,
-                **scene.loads.facts_where_driver_stays([directory]),
-            )
+            yield Foreign(name, path, own, *((theirs, ours) if differ else (None, None)))
+
+
+def foreign_libraries(scene: Scene) -> Iterator[Finding]:
+    """One finding for each directory of LD_LIBRARY_PATH with foreign libraries, on the worst of them."""
+    by_directory: dict[str, dict[str, Foreign]] = defaultdict(dict)
+    for it in foreign(scene):
+        by_directory[it.directory].setdefault(it.name, it)
+    for directory, found in by_directory.items():
+        first, *others = sorted(found.values(), key=lambda it: it.their_cuda is None)
+        yield scene.finding(
+            "foreign-library",
+            (
+                f"LD_LIBRARY_PATH={scene.loads.library_path}",
+                *(f"{os.path.normpath(it.path)}, not {os.path.normpath(it.own)}" for it in (first, *others)),
+            ),
+            about=directory,
+            severity=Severity.ERROR if first.their_cuda is not None else Severity.WARNING,
+            library=first.name,
+            more_files=len(others) or None,
+            path=os.path.normpath(first.path),
+            own_path=os.path.normpath(first.own),
+            directory=directory,
+            their_cuda=first.their_cuda,
+            own_cuda=first.own_cuda,
+            **scene.loads.facts_where_driver_stays([directory]),
+        )
 
 
 def two_majors(scene: Scene) -> Iterator[Finding]:

@@ -10,6 +10,7 @@ from pathlib import Path
 from envsolve.binary.lookup import Rule
 from envsolve.boundary.display import listed
 from envsolve.boundary.reading import is_file, names_of, placed, real, shown
+from envsolve.diagnose.environment.checks.libraries import foreign
 from envsolve.diagnose.environment.scene import Scene
 from envsolve.matrix.library_names import LibraryNames
 from envsolve.model.finding import Finding, Severity
@@ -17,7 +18,6 @@ from envsolve.validation.inside.library_versions import component_of
 from envsolve.validation.installed import is_of_driver
 
 _SEPARATORS = re.compile(r"[ :]")
-_FOREIGN = "foreign-library"
 
 
 def unused_library_path(scene: Scene) -> Iterator[Finding]:
@@ -56,12 +56,12 @@ def hidden_copies(scene: Scene) -> Iterator[Finding]:
 
     Copies on LD_LIBRARY_PATH, and those that it hides, have findings of their own.
     """
-    foreign = {finding.about for finding in scene.static.findings if finding.id == _FOREIGN}
+    from_elsewhere = {it.name for it in foreign(scene)}
     listed_there = {real(it) for it in scene.loads.directories}
     copies: dict[str, tuple[str, str]] = {}
     for shadowed in scene.static.shadowed:
         behind = [it for it in shadowed.copies if os.path.dirname(placed(it)) not in listed_there]  # noqa: PTH120
-        if behind and shadowed.soname not in foreign and not is_of_driver(shadowed.soname):
+        if behind and shadowed.soname not in from_elsewhere and not is_of_driver(shadowed.soname):
             copies[shadowed.soname] = (shown(shadowed.path), shown(behind[0]))
     if copies:
         evidence = [f"{first} is taken, {behind} lies behind it" for first, behind in copies.values()]

@@ -1,10 +1,12 @@
 """Releases of CUDA libraries that do not match the framework that loads them, or each other.
 
-* cuDNN runs with the minor version it was compiled with or a newer one of the same major; PyTorch, TensorFlow and JAX
-check this, and refuse an older one (``torch/backends/cudnn/__init__.py``; ``cuda_dnn.cc`` of XLA, "Loaded runtime CuDNN
-library").
+* cuDNN runs with the minor version it was compiled with or a newer one of the same major. TensorFlow and JAX check this
+and refuse an older one (``cuda_dnn.cc`` of XLA, "Loaded runtime CuDNN library"). PyTorch only checks it in
+``torch.backends.cudnn.version()`` (``torch/backends/cudnn/__init__.py``): 2.11.0, built with 9.19, had right results on
+an H200 with 9.14.
 * The parts of cuDNN have to be of one release (NVIDIA cuDNN, API ``cudnnGetVersion``:
-CUDNN_STATUS_SUBLIBRARY_VERSION_MISMATCH).
+CUDNN_STATUS_SUBLIBRARY_VERSION_MISMATCH). On an H200, cuDNN 9.19 with the libcudnn_engines_precompiled of 9.14 found no
+engine for a convolution; with the libcudnn_ops of 9.14 all results were right.
 * A library loads only if the C and the C++ library have the symbol versions that it needs.
 * A library that uses a function of another one does not load if that is from a release without it: cuSPARSE 12.5 with
 the nvJitLink of 12.4 fails with "undefined symbol: __nvJitLinkComplete_12_5". The files say which functions these are,
@@ -65,6 +67,7 @@ def old_cudnn(scene: Scene) -> Iterator[Finding]:
                     "old-cudnn-loaded",
                     (f"{shown(path)} is cuDNN {version}", f"{build.label}: cuDNN {wanted}"),
                     about=build,
+                    severity=Severity.WARNING if build.name == "pytorch" else None,
                     sources=build.references,
                     wanted=str(wanted),
                     wanted_minor=f"{wanted.major}.{wanted.minor}",
@@ -78,15 +81,17 @@ def old_cudnn(scene: Scene) -> Iterator[Finding]:
 
 
 def cudnn_of_two_releases(scene: Scene) -> Iterator[Finding]:
-    """Frameworks that would load parts of cuDNN of two releases, from two places."""
+    """Frameworks that would load parts of cuDNN of two releases, from two places; one finding for the same files."""
+    by_files: dict[tuple[str, ...], list[Loading]] = defaultdict(list)
     for loading in scene.loads.with_path:
+        by_files[tuple(path for name, path in loading.found() if _is_of_cudnn(name))].append(loading)
+    for files, loadings in by_files.items():
         places: dict[str, list[str]] = defaultdict(list)
-        for name, path in loading.found():
-            if (component_of(name) or "").startswith("cudnn"):
-                places[os.path.dirname(real(path))].append(path)  # noqa: PTH120 - as the loader wrote it
+        for path in files:
+            places[os.path.dirname(real(path))].append(path)  # noqa: PTH120 - as the loader wrote it
         versions = {place: scene.owners.version_of(paths[0]) for place, paths in places.items()}
         if len(places) > 1 and (None in versions.values() or len(set(versions.values())) > 1):
-            yield _two_releases(loading, places, versions, scene)
+            yield _two_releases(loadings, places, versions, scene)
 
 
 def missing_functions(scene: Scene) -> Iterator[Finding]:
@@ -224,18 +229,23 @@ def _off(by_variable: Sequence[str], scene: Scene) -> dict[str, object]:
     return scene.loads.facts_without(map(os.path.dirname, by_variable)) if by_variable else {}
 
 
+def _is_of_cudnn(name: str) -> bool:
+    return (component_of(name) or "").startswith("cudnn")
+
+
 def _two_releases(
-    loading: Loading, places: Mapping[str, list[str]], versions: Mapping[str, Version | None], scene: Scene
+    loadings: Sequence[Loading], places: Mapping[str, list[str]], versions: Mapping[str, Version | None], scene: Scene
 ) -> Finding:
     paths = [path for paths in places.values() for path in paths]
     with_versions = (f"{place} ({versions[place]})" if versions[place] is not None else place for place in places)
     return scene.finding(
         "cudnn-parts-from-two-places",
         map(shown, paths),
-        about=loading.framework,
+        about=loadings[0].framework,
         severity=Severity.WARNING if None in versions.values() else None,
+        framework=tuple(it.title for it in loadings),
         places=tuple(with_versions),
-        **_off(_by_variable(paths, loading), scene),
+        **_off(_by_variable(paths, loadings[0]), scene),
     )
 
 
