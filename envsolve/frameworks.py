@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 from enum import StrEnum
 from itertools import starmap
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from packaging.specifiers import SpecifierSet
 
@@ -54,7 +54,7 @@ class Libraries(NamedTuple):
     dll_roots: tuple[str, ...]
     dll_directories: tuple[str, ...]
     on_import: bool
-    checks_cudnn: bool
+    older_cudnn: Literal["refused", "run"] | None
     preload: Preload
     opened: tuple[Opened, ...]
 
@@ -291,7 +291,7 @@ def _libraries(table: Mapping[str, Any]) -> Libraries:
         tuple(table["dll-roots"]),
         tuple(table["dll-directories"]),
         table["on-import"],
-        table.get("checks-cudnn", False),
+        table.get("older-cudnn"),
         Preload(table["preload"]),
         tuple(opened),
     )

@@ -223,7 +223,7 @@ def _of_error(
     """Findings for an operation that raised an exception: by its message, or else by which other operations work."""
     evidence = (f"{operation.name}: {_line(str(raised))}",)
     cudnn_alone = operation.name in THROUGH_CUDNN and "matmul" in right
-    seen = (f"Products of matrices run, {operation.name} does not.",) if cudnn_alone else ()
+    seen = ("Products of matrices run, convolutions do not.",) if cudnn_alone else ()
     if cudnn_alone and NO_CODE in str(raised):
         yield _Found("cudnn-without-code", seen, evidence)
     elif known:

@@ -41,6 +41,10 @@ DRIVER_TIMEOUT_PER_GPU = 5.0
 """Seconds for each further GPU that the kernel runs on."""
 _COMPILED_FIRST = "ptx-only"
 """The finding of the static checks that a framework's kernels are compiled at the first use."""
+_ONLY_FOR_GPUS = ("library-missing", "cudnn-parts-differ")
+"""Errors of the static checks that do not matter on the CPU."""
+_DECIDED_BY_FRAMEWORKS = ("cudnn-parts-differ",)
+"""Errors of the static checks that only predict what the frameworks' own operations show."""
 _LOADING = ("cuModuleLoadDataEx", "cuModuleGetFunction")
 """Calls that fail if the driver's compiler fails; code that needs no compiling may still run."""
 
@@ -252,9 +256,13 @@ def _not_tried(plan: Plan, driver: _Driver) -> Iterator[ProbeReport]:
 
 
 def _files(static: StaticReport, seconds: float, plan: Plan) -> ProbeReport:
-    """The static checks as a probe like the others. On the CPU, libraries that only a GPU needs may be missing."""
+    """The static checks as a probe like the others, without errors that another probe or the device decides."""
     libraries = [library for library in static.libraries if library.owner is not Owner.DRIVER]
-    findings = static.findings if plan.device == "cuda" else tuple(map(_less_on_cpu, static.findings))
+    lesser = _DECIDED_BY_FRAMEWORKS if plan.device == "cuda" else _ONLY_FOR_GPUS
+    findings = tuple(
+        it._replace(severity=Severity.WARNING) if it.id in lesser and it.severity is Severity.ERROR else it
+        for it in static.findings
+    )
     if not libraries and not findings:
         return ProbeReport("files", Status.SKIP, seconds, "no CUDA library that a framework here would load")
     detail = f"{_counted(len(libraries))} that the frameworks would load"
@@ -263,10 +271,6 @@ def _files(static: StaticReport, seconds: float, plan: Plan) -> ProbeReport:
         detail += f"; of {len(names)} there are copies elsewhere"
     measured = {"shadowed": [it._asdict() for it in static.shadowed]} if static.shadowed else {}
     return concluded("files", seconds, detail, findings)._replace(measured=measured)
-
-
-def _less_on_cpu(finding: Finding) -> Finding:
-    return finding._replace(severity=Severity.WARNING) if finding.id == "library-missing" else finding
 
 
 def _loaded(plan: Plan, runs: Sequence[_Run], own: Sequence[Library]) -> tuple[ProbeReport, tuple[Library, ...]]:

@@ -70,7 +70,7 @@ def foreign_libraries(scene: Scene) -> Iterator[Finding]:
                 f"LD_LIBRARY_PATH={scene.loads.library_path}",
                 *(f"{os.path.normpath(it.path)}, not {os.path.normpath(it.own)}" for it in (first, *others)),
             ),
-            about=directory,
+            about=real(directory),
             severity=Severity.ERROR if first.their_cuda is not None else Severity.WARNING,
             library=first.name,
             more_files=len(others) or None,

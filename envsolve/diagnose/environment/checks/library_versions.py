@@ -1,9 +1,8 @@
 """Releases of CUDA libraries that do not match the framework that loads them, or each other.
 
 * cuDNN runs with the minor version it was compiled with or a newer one of the same major. TensorFlow and JAX check this
-and refuse an older one (``cuda_dnn.cc`` of XLA, "Loaded runtime CuDNN library"). PyTorch only checks it in
-``torch.backends.cudnn.version()`` (``torch/backends/cudnn/__init__.py``): 2.11.0, built with 9.19, had right results on
-an H200 with 9.14.
+and refuse an older one (``cuda_dnn.cc`` of XLA, "Loaded runtime CuDNN library"). PyTorch runs with it (2.11.0, built
+with 9.19, had right results on an H200 with 9.14); only ``torch/backends/cudnn/__init__.py`` refuses it.
 * The parts of cuDNN have to be of one release (NVIDIA cuDNN, API ``cudnnGetVersion``:
 CUDNN_STATUS_SUBLIBRARY_VERSION_MISMATCH). On an H200, cuDNN 9.19 with the libcudnn_engines_precompiled of 9.14 found no
 engine for a convolution; with the libcudnn_ops of 9.14 all results were right.
@@ -57,8 +56,8 @@ def old_cudnn(scene: Scene) -> Iterator[Finding]:
     builds = {build.name: build for build in scene.builds}
     for loading in scene.loads.with_path:
         build = builds.get(loading.framework.name)
-        checks = loading.framework.libraries.checks_cudnn
-        wanted = _built_with(build) if build is not None and checks else None
+        treated = loading.framework.libraries.older_cudnn
+        wanted = _built_with(build) if build is not None and treated is not None else None
         for name, path in loading.found() if wanted is not None else ():
             version = scene.owners.version_of(path) if component_of(name) == "cudnn" else None
             if build is not None and version is not None and wanted is not None and _is_too_old(version, wanted):
@@ -67,7 +66,7 @@ def old_cudnn(scene: Scene) -> Iterator[Finding]:
                     "old-cudnn-loaded",
                     (f"{shown(path)} is cuDNN {version}", f"{build.label}: cuDNN {wanted}"),
                     about=build,
-                    severity=Severity.WARNING if build.name == "pytorch" else None,
+                    severity=Severity.WARNING if treated == "run" else None,
                     sources=build.references,
                     wanted=str(wanted),
                     wanted_minor=f"{wanted.major}.{wanted.minor}",
@@ -82,10 +81,11 @@ def old_cudnn(scene: Scene) -> Iterator[Finding]:
 
 def cudnn_of_two_releases(scene: Scene) -> Iterator[Finding]:
     """Frameworks that would load parts of cuDNN of two releases, from two places; one finding for the same files."""
-    by_files: dict[tuple[str, ...], list[Loading]] = defaultdict(list)
+    by_files: dict[frozenset[str], list[Loading]] = defaultdict(list)
     for loading in scene.loads.with_path:
-        by_files[tuple(path for name, path in loading.found() if _is_of_cudnn(name))].append(loading)
-    for files, loadings in by_files.items():
+        by_files[frozenset(real(path) for name, path in loading.found() if _is_of_cudnn(name))].append(loading)
+    for loadings in by_files.values():
+        files = [path for name, path in loadings[0].found() if _is_of_cudnn(name)]
         places: dict[str, list[str]] = defaultdict(list)
         for path in files:
             places[os.path.dirname(real(path))].append(path)  # noqa: PTH120 - as the loader wrote it
