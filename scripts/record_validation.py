@@ -1,6 +1,6 @@
 """Validate environments on this machine and write down what was seen, as Markdown on standard output.
 
-    python scripts/record_validation.py [--device cpu] PYTHON... > docs/validation-report.md
+    python scripts/record_validation.py [--device cpu] [-f NAME] PYTHON... > docs/validation-report.md
 
 Each PYTHON is the interpreter of an environment. Everything in the report is from `envsolve validate --json`; where
 this machine has no NVIDIA GPU, it says so first.
@@ -27,16 +27,17 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("pythons", nargs="+", metavar="PYTHON")
     parser.add_argument("--device", choices=["auto", "cuda", "cpu"], default="auto")
+    parser.add_argument("-f", "--framework", action="append", default=[], help="only this one; can be repeated")
     given = parser.parse_args()
-    answers = [validated(python, given.device) for python in given.pythons]
+    answers = [validated(python, given.device, given.framework) for python in given.pythons]
     print("\n".join(report(answers)))
     return 0 if all(answer["ok"] for answer in answers) else 1
 
 
-def validated(python: str, device: str) -> dict[str, Any]:
+def validated(python: str, device: str, frameworks: Sequence[str]) -> dict[str, Any]:
     """The output of `envsolve validate` for an environment, on every GPU."""
     command = [sys.executable, "-m", "envsolve", "validate", "--json", "--all-gpus", "--device", device]
-    command += ["--python", python]
+    command += ["--python", python, *(word for name in frameworks for word in ("-f", name))]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     answer: dict[str, Any] = json.loads(done.stdout)
     if "error" in answer:
@@ -66,8 +67,9 @@ def machine(host: Mapping[str, Any]) -> Iterator[str]:
 
 def environment(answer: Mapping[str, Any]) -> Iterator[str]:
     """One environment: its probes, and the result of each operation."""
-    frameworks = [probe for probe in answer["probes"] if "operations" in probe.get("measured", {})]
-    named = ", ".join(f"{it['name']} {it['measured']['version']}" for it in frameworks) or "no framework"
+    frameworks = [probe for probe in answer["probes"] if probe.get("measured", {}).get("operations")]
+    versions = (f"{it['name'].partition(' ')[0]} {it['measured']['version']}" for it in frameworks)
+    named = ", ".join(dict.fromkeys(versions)) or "no framework"
     yield ""
     place = "GPU" if answer["device"] == "cuda" else "CPU"
     yield f"## {named} on the {place}: {'proven' if answer['ok'] else 'not proven'}"
@@ -77,17 +79,17 @@ def environment(answer: Mapping[str, Any]) -> Iterator[str]:
     for probe in answer["probes"]:
         yield f"| {probe['name']} | {probe['status']} | {probe['seconds']:.2f} | {cell(probe['detail'])} |"
     for probe in frameworks:
-        yield from operations(probe["measured"])
+        yield from operations(probe["name"], probe["measured"])
     for finding in answer["findings"]:
         yield ""
         yield f"- {finding['severity']} `{finding['id']}`: {cell(finding['cause'])}"
 
 
-def operations(measured: Mapping[str, Any]) -> Iterator[str]:
+def operations(name: str, measured: Mapping[str, Any]) -> Iterator[str]:
     """The operations of one framework."""
     yield ""
     yield (
-        f"import {measured['import_seconds']:.2f} s, first kernel {measured.get('first_kernel_seconds', 0):.2f} s, "
+        f"{name}: import {measured['import_seconds']:.2f} s, first kernel {measured.get('first_kernel_seconds', 0):.2f} s, "
         f"built for CUDA {measured['built_cuda'] or 'none'}"
     )
     yield ""
