@@ -17,8 +17,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from envsolve.boundary.files import FileError, decoded, json_value, read_bytes, read_head
-from envsolve.boundary.reading import bytes_of, is_directory, names_of, text_of
-from envsolve.frameworks import FRAMEWORKS
+from envsolve.boundary.reading import bytes_of, is_directory, is_file, names_of, text_of
+from envsolve.frameworks import FRAMEWORKS, Framework
 from envsolve.model.names import is_name, normalized
 from envsolve.model.need import Need, parse_need
 
@@ -192,6 +192,30 @@ class Packages:
     def get(self, *names: str) -> Package | None:
         """The first installed one of ``names``."""
         return next((self.by_name[name] for name in names if name in self.by_name), None)
+
+    def requirers(self, name: str) -> tuple[str, ...]:
+        """The packages that require ``name`` without any extra."""
+        return tuple(
+            it.name
+            for it in self.by_name.values()
+            if any(need.name == name and not need.for_extra for need in it.needs)
+        )
+
+    def cpu_dependency(self, framework: Framework) -> tuple[str, tuple[str, ...]] | None:
+        """The package for CPUs that the framework is installed as, and the packages that require it by that name.
+
+        None if it is installed as a package that also has GPU builds, or if the user requested it (REQUESTED of
+        https://packaging.python.org/en/latest/specifications/recording-installed-packages/).
+        """
+        installed = [it for it in self.by_name.values() if framework.is_installed_as(it.name)]
+        if (
+            len(installed) != 1
+            or installed[0].name not in framework.cpu_wheels
+            or installed[0].name in framework.wheels
+        ):
+            return None
+        requirers = self.requirers(installed[0].name)
+        return None if not requirers or is_file(installed[0].folder / "REQUESTED") else (installed[0].name, requirers)
 
     def record(self, package: Package) -> tuple[Row, ...] | None:
         """The files of a package; None if it has no RECORD. Each RECORD is read once."""

@@ -174,6 +174,26 @@ def test_a_cpu_build_on_a_machine_with_a_gpu_is_reported(fake_driver: FakeDriver
     assert any("this machine has an NVIDIA GPU" in note["text"] for note in on_cpu["notes"])
 
 
+def test_a_cpu_build_that_another_package_requires_is_not_held_against_the_environment(
+    fake_driver: FakeDriver, with_torch: Path
+) -> None:
+    """faster-whisper requires onnxruntime, for a small network on the CPU."""
+    site = site_of(with_torch)
+    for name, needs in (("onnxruntime", ""), ("faster_whisper", "Requires-Dist: onnxruntime<2,>=1.14\n")):
+        folder = site / f"{name}-1.2.3.dist-info"
+        folder.mkdir()
+        (folder / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: 1.2.3\n{needs}")
+    answer = validated(machine(fake_driver), "--prefix", str(with_torch))
+    assert answer["ok"]
+    assert "onnxruntime" not in statuses(answer)
+    assert [note["code"] for note in answer["notes"]] == ["cpu-dependency"]
+    assert "that faster-whisper requires" in answer["notes"][0]["text"]
+    (site / "onnxruntime-1.2.3.dist-info/REQUESTED").touch()
+    requested = validated(machine(fake_driver), "--prefix", str(with_torch))
+    assert statuses(requested)["onnxruntime"] == "fail"
+    assert "cpu-build" in {finding["id"] for finding in requested["findings"]}
+
+
 def test_a_planted_library_in_front_of_that_of_the_environment_is_found(
     fake_driver: FakeDriver, with_torch: Path, tmp_path: Path
 ) -> None:

@@ -1,11 +1,16 @@
 from __future__ import annotations
 
+import tomllib
+from pathlib import Path
+from typing import Any
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from envsolve.model.capability import CodeTarget, ComputeCapability, DeviceCode
 
+SEEN = tomllib.loads(Path(__file__).with_name("targets_on_h200.toml").read_text())
 CAPABILITIES = st.builds(ComputeCapability, st.integers(2, 13), st.integers(0, 9))
 
 
@@ -94,3 +99,9 @@ def test_the_nearest_machine_code_is_used_and_ptx_only_without_it(
     device_code: DeviceCode, gpu: str, expected: str | None
 ) -> None:
     assert device_code.runs_as(ComputeCapability.parse(gpu)) == expected
+
+
+@pytest.mark.parametrize("build", SEEN["builds"], ids=lambda it: "-".join((*it["sass"], "ptx", *it["ptx"])))
+def test_code_runs_where_it_ran_on_a_real_gpu(build: dict[str, Any]) -> None:
+    code = DeviceCode(*(tuple(map(CodeTarget.parse, build[kind])) for kind in ("sass", "ptx")))
+    assert (code.runs_as(ComputeCapability.parse(SEEN["gpu"])) is not None) is build["runs"]

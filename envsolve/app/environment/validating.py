@@ -25,10 +25,12 @@ from envsolve.model.finding import Finding
 from envsolve.model.host import Gpu, GpuStatus, Host
 from envsolve.model.names import normalized
 from envsolve.model.note import Note
+from envsolve.model.prose import sentence_list
 from envsolve.validation.activation import activated
 from envsolve.validation.child import Children
 from envsolve.validation.environment import interpreter, take_inventory
 from envsolve.validation.inventory import Inventory
+from envsolve.validation.metadata import Packages
 from envsolve.validation.own_libraries import is_for_gpus
 from envsolve.validation.places import places_of
 from envsolve.validation.report import ProbeReport, StaticReport, concluded
@@ -84,7 +86,7 @@ def validation_of(request: ValidateRequest, environ: Mapping[str, str]) -> Valid
         with Children() as children:
             request.progress.show(f"querying {python}")
             inventory = take_inventory(python, environ, children)
-            frameworks = _present(wanted, inventory)
+            frameworks, left_out = _present(wanted, inventory)
             # variables of other tools that describe the machine only count for solving
             host = detect(thorough=False, environ=environ, pci_table=matrix.gpu_of_pci_id)
             device = _device(request, host, inventory)
@@ -109,7 +111,7 @@ def validation_of(request: ValidateRequest, environ: Mapping[str, str]) -> Valid
             differs = differs_from_lock(inventory.prefix)
     finally:
         request.progress.clear()
-    notes = (*activation.notes, *differs, *_notes(device, host, frameworks, inventory))
+    notes = (*activation.notes, *differs, *left_out, *_notes(device, host, frameworks, inventory))
     if findings:
         report = report._replace(probes=(concluded(ENVIRONMENT, seconds, findings[0].title, findings), *report.probes))
     is_usual = device == _device(request._replace(device="here"), host, inventory)
@@ -177,14 +179,19 @@ def _plan(
 
 
 def _nearer(host: Host, environ: Mapping[str, str], matrix: Matrix) -> Callable[[Finding], Finding]:
-    """Replaces a finding by the finding of ``envsolve doctor`` on this machine that explains it."""
+    """Replaces a finding by the finding of ``envsolve doctor`` on this machine that explains it.
+
+    ``host`` was detected quickly; what explains a failure may need every source.
+    """
 
     @cache
     def of_machine() -> tuple[Finding, ...]:
         from envsolve.diagnose.machine import Survey, examine_machine
+        from envsolve.host.detection import detect
         from envsolve.host.machine import Machine
 
-        return examine_machine(Survey(Machine(host.platform, environ), host, matrix)).findings
+        thorough = detect(environ=environ, pci_table=matrix.gpu_of_pci_id)
+        return examine_machine(Survey(Machine(host.platform, environ), thorough, matrix)).findings
 
     def nearer(finding: Finding) -> Finding:
         from envsolve.diagnose.machine.nearest import explains
@@ -283,8 +290,12 @@ def _known(name: str) -> tuple[AnyFramework, ...]:
     return (found,)
 
 
-def _present(wanted: Sequence[AnyFramework], inventory: Inventory) -> tuple[AnyFramework, ...]:
-    """The installed frameworks, or the ``wanted`` ones. Raises UsageError if one of these is missing."""
+def _present(wanted: Sequence[AnyFramework], inventory: Inventory) -> tuple[tuple[AnyFramework, ...], tuple[Note, ...]]:
+    """The installed frameworks, or the ``wanted`` ones, and notes on those that are left out.
+
+    A build for CPUs that only came as a dependency, by its own name, is not tested unless it is wanted. Raises
+    UsageError if a wanted one is missing.
+    """
     names = {normalized(it.name) for it in inventory.distributions}
     dependent = tuple(it for it in DEPENDENT_FRAMEWORKS.values() if it.name in names)
     installed: tuple[AnyFramework, ...] = (*frameworks_among(names), *dependent)
@@ -296,7 +307,22 @@ def _present(wanted: Sequence[AnyFramework], inventory: Inventory) -> tuple[AnyF
             (f"installed: {', '.join(it.name for it in installed) or 'no framework that envsolve knows'}",),
             (Hint("choose the environment that has it", "envsolve validate --python PREFIX/bin/python"),),
         )
-    return tuple(wanted) or installed
+    if wanted:
+        return tuple(wanted), ()
+    packages = Packages(inventory.search_path)
+    of_frameworks = {it.name: packages.cpu_dependency(it) for it in installed if isinstance(it, Framework)}
+    for_cpus = {name: dependency for name, dependency in of_frameworks.items() if dependency is not None}
+    if len(for_cpus) == len(installed):
+        return installed, ()
+    notes = (
+        Note(
+            "cpu-dependency",
+            f"{package} is a CPU build that {sentence_list(requirers)} requires: it was not tested; "
+            f"`envsolve validate -f {name}` tests it",
+        )
+        for name, (package, requirers) in for_cpus.items()
+    )
+    return tuple(it for it in installed if it.name not in for_cpus), tuple(notes)
 
 
 def _notes(device: Device, host: Host, frameworks: Sequence[AnyFramework], inventory: Inventory) -> tuple[Note, ...]:

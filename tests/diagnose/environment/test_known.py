@@ -44,6 +44,13 @@ def test_a_cpu_build_beside_a_gpu_is_an_error(empty: Patient) -> None:
     empty.only("cpu-build", Severity.ERROR)
 
 
+def test_a_cpu_build_that_another_package_requires_is_only_mentioned(empty: Patient) -> None:
+    empty.install("onnxruntime", "1.30.0", "onnxruntime/__init__.py")
+    empty.install("faster-whisper", "1.2.1", requires=["onnxruntime<2,>=1.14"])
+    finding = empty.only("cpu-build", Severity.INFO)
+    assert finding.evidence[-1] == "faster-whisper requires onnxruntime"
+
+
 def test_a_cpu_build_is_found_beside_a_gpu_that_no_table_knows(empty: Patient) -> None:
     empty.torch(version="2.8.0+cpu", cuda=None)
     unknown = host(ComputeCapability(8, 0))._replace(gpus=(Gpu("NVIDIA new", None),))

@@ -11,6 +11,7 @@ from envsolve.diagnose.environment.scene import Scene
 from envsolve.frameworks import FRAMEWORKS, Framework
 from envsolve.model.capability import ComputeCapability, DeviceCode
 from envsolve.model.finding import Finding, Severity
+from envsolve.model.prose import sentence_list
 from envsolve.validation.inside.library_versions import component_of
 from envsolve.validation.installed import Installed
 
@@ -119,7 +120,12 @@ def cpu_builds(scene: Scene) -> Iterator[Finding]:
         shows = _shows_cpu(known, there.get(known.name), scene) if scene.files.is_wanted(known.name) else None
         if shows is not None:
             facts = {"framework": known.title, "name": known.name}
-            yield scene.finding("cpu-build", [shows], about=known.name, gpu_is_here=True, **facts)
+            dependency = scene.packages.cpu_dependency(known)
+            evidence = () if dependency is None else (f"{sentence_list(dependency[1])} requires {dependency[0]}",)
+            severity = None if dependency is None else Severity.INFO
+            yield scene.finding(
+                "cpu-build", [shows, *evidence], about=known.name, severity=severity, gpu_is_here=True, **facts
+            )
 
 
 def _shows_cpu(known: Framework, there: Installed | None, scene: Scene) -> str | None:
