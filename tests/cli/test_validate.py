@@ -226,6 +226,16 @@ def test_a_compatibility_library_that_the_driver_refuses_is_named(
     assert next(it["detail"] for it in answer["probes"] if it["name"] == "pytorch") == "not tried: stale-compat-library"
 
 
+def test_a_variable_that_forces_ptx_is_the_cause_of_missing_code(fake_driver: FakeDriver, with_torch: Path) -> None:
+    """As on an H200, where PyTorch, JAX and CuPy fail with it."""
+    environ = machine(fake_driver, ENVSOLVE_TEST_TORCH="no-kernel", CUDA_FORCE_PTX_JIT="1")
+    answer = validated(environ, "--prefix", str(with_torch))
+    (finding,) = answer["findings"]
+    assert (finding["id"], finding["severity"]) == ("ptx-compilation-forced", "error")
+    assert finding["commands"] == ["unset CUDA_FORCE_PTX_JIT"]
+    assert any("no kernel image" in line for line in finding["evidence"])
+
+
 @pytest.mark.thorough
 def test_a_package_without_code_for_the_gpu_fails(fake_driver: FakeDriver, with_torch: Path) -> None:
     site = site_of(with_torch)

@@ -200,7 +200,7 @@ def _nearer(host: Host, environ: Mapping[str, str], matrix: Matrix) -> Callable[
         if cause is None:
             return finding
         evidence = tuple(dict.fromkeys((*cause.evidence, *finding.evidence)))
-        return cause._replace(severity=finding.severity, evidence=evidence)
+        return cause._replace(severity=finding.severity, evidence=evidence, about=cause.about or "machine")
 
     return nearer
 

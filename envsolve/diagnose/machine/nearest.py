@@ -61,6 +61,7 @@ SETTLES: Mapping[str, tuple[str, ...]] = {
     "library-path-unused": ("cuda-on-library-path",),
     "library-mismatch": ("cuda-on-library-path",),
     "nvml-missing": ("no-device", "driver-error"),
+    "ptx-compilation-forced": ("extension-without-code", "cublas-arguments", "cudnn-broken"),
 }
 """Findings of a closer examination: they replace a coarser one of any severity."""
 
