@@ -115,11 +115,9 @@ def _as_outcome(diagnosed: Diagnosed) -> Outcome:
 
 
 def _as_text(diagnosed: Diagnosed, *, full: bool) -> str:
-    from envsolve.cli.finding_text import finding_lines, printable
+    from envsolve.cli.finding_text import findings_of_check, printable
 
-    lines: list[str] = []
-    for finding in diagnosed.findings:
-        lines += [*finding_lines(finding, full=full), ""]
+    lines = list(findings_of_check(diagnosed.findings, full=full))
     if full:
         lines += [*map(printable, _origins(diagnosed)), ""]
     return "".join(f"{line}\n" for line in (*lines, printable(_conclusion(diagnosed))))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import click
 
@@ -11,6 +11,21 @@ from envsolve.model.finding import Finding, PossibleCause, Severity
 _EVIDENCE = 4
 """Limit for lines of evidence in a short finding."""
 _SEVERITIES = {Severity.ERROR: "red", Severity.WARNING: "yellow", Severity.INFO: "cyan"}
+
+
+def findings_of_check(findings: Sequence[Finding], *, full: bool) -> Iterator[str]:
+    """The lines of findings, with an empty one after each.
+
+    Those for information ask for nothing, so they are one line each, unless ``full``.
+    """
+    brief = [it for it in findings if it.severity is Severity.INFO and not full]
+    for finding in findings:
+        if finding not in brief:
+            yield from (*finding_lines(finding, full=full), "")
+    word = click.style("info:", fg=_SEVERITIES[Severity.INFO], bold=True)
+    yield from (f"{word} {it.id}: {printable(it.title)}; more with -v" for it in brief)
+    if brief:
+        yield ""
 
 
 def finding_lines(finding: Finding, *, full: bool, plain: bool = False) -> Iterator[str]:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from envsolve.cli.finding_text import finding_lines, printable
+from envsolve.cli.finding_text import findings_of_check, printable
 from envsolve.cli.output_formats import Case, Item, Level, Outcome, finding_item
 from envsolve.validation.report import IMPORT, IMPORTS, ProbeReport, Report, Status
 
@@ -21,9 +21,8 @@ def as_text(validation: Validation, *, full: bool = False) -> str:
     report = validation.report
     width = max((len(probe.name) for probe in report.probes), default=0)
     lines = [_probe_line(probe, width) for probe in report.probes]
-    for finding in report.findings:
-        lines += ["", *finding_lines(finding, full=full)]
-    return "".join(f"{line}\n" for line in (*lines, "", printable(_conclusion(report))))
+    lines += ["", *findings_of_check(report.findings, full=full)]
+    return "".join(f"{line}\n" for line in (*lines, printable(_conclusion(report))))
 
 
 def as_outcome(validation: Validation) -> Outcome:
