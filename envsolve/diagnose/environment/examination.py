@@ -55,6 +55,7 @@ CHECKS: tuple[tuple[str, Callable[[Scene], Iterable[Finding]]], ...] = (
     ("what builds need beyond their metadata", packages.packages_that_need_others),
     ("code for the GPUs in further packages", packages.packages_without_code),
     ("the CUDA of further packages", packages.packages_for_other_cuda),
+    ("the C compiler for Triton", packages.missing_c_compiler),
     ("modules for another Python", package_files.modules_of_another_python),
     ("files of packages", package_files.missing_files),
     ("files that were written over", package_files.overwritten_files),

@@ -51,6 +51,23 @@ def test_a_cpu_build_that_another_package_requires_is_only_mentioned(empty: Pati
     assert finding.evidence[-1] == "faster-whisper requires onnxruntime"
 
 
+def test_a_missing_c_compiler_is_mentioned_if_triton_is_installed(empty: Patient, tmp_path: Path) -> None:
+    """As in a slim container with an H200, where torch.compile failed and all else ran."""
+    nothing = {"PATH": str(tmp_path)}
+    assert names(empty.report(variables=nothing).findings) == []
+    empty.install("triton", "3.6.0")
+    empty.only("c-compiler-missing", Severity.INFO, variables=nothing)
+    compiler = tmp_path / "mine/cc"
+    compiler.parent.mkdir()
+    compiler.write_text("#!/bin/sh\n")
+    compiler.chmod(0o755)
+    assert names(empty.report(variables={**nothing, "CC": str(compiler)}).findings) == []
+    assert names(empty.report(variables={**nothing, "CC": "/not/there"}).findings) == [("c-compiler-missing", "info")]
+    empty.install("vllm", "0.30.0")
+    finding = empty.only("c-compiler-missing", Severity.WARNING, variables=nothing)
+    assert "torch.compile and vllm" in finding.cause
+
+
 def test_a_cpu_build_is_found_beside_a_gpu_that_no_table_knows(empty: Patient) -> None:
     empty.torch(version="2.8.0+cpu", cuda=None)
     unknown = host(ComputeCapability(8, 0))._replace(gpus=(Gpu("NVIDIA new", None),))

@@ -6,11 +6,12 @@ from collections.abc import Iterable, Iterator
 
 from packaging.specifiers import SpecifierSet
 
+from envsolve.boundary.programs import named_program
 from envsolve.diagnose.environment.builds import Build
 from envsolve.diagnose.environment.families import cuda_suffix
 from envsolve.diagnose.environment.scene import Scene
 from envsolve.diagnose.environment.wanted import required_by_any
-from envsolve.frameworks import FRAMEWORKS, frameworks_among
+from envsolve.frameworks import DEPENDENT_FRAMEWORKS, FRAMEWORKS, frameworks_among
 from envsolve.matrix.tables import ComponentTable
 from envsolve.model.build_facts import BuildFacts
 from envsolve.model.capability import DeviceCode
@@ -82,6 +83,22 @@ def packages_that_need_others(scene: Scene) -> Iterator[Finding]:
         if not frameworks_among([package.name]):
             for need in facts.requires:
                 yield from _needs(package.name, package.version, need, package.name, _sources(facts), scene)
+
+
+def missing_c_compiler(scene: Scene) -> Iterator[Finding]:
+    """Triton without the C compiler that it compiles the caller of each kernel with (``triton/runtime/build.py``)."""
+    triton = scene.packages.get("triton")
+    names = [scene.environ["CC"]] if scene.environ.get("CC") else ["gcc", "clang"]
+    if triton is None or scene.platform.is_windows or any(named_program(it, scene.environ) for it in names):
+        return
+    users = [it.name for it in DEPENDENT_FRAMEWORKS.values() if it.name in scene.packages.by_name]
+    yield scene.finding(
+        "no-c-compiler",
+        (f"looked for {' and '.join(names)} on PATH",),
+        about=triton,
+        severity=Severity.WARNING if users else Severity.INFO,
+        packages=("torch.compile", *users),
+    )
 
 
 def _known(scene: Scene) -> Iterator[tuple[Package, BuildFacts]]:
