@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 
 from envsolve.app.lock.lock_notes import RefusalOf, Resolved
-from envsolve.app.lock.lock_refusal import packages_refusal, refusal, requiring
-from envsolve.app.packages.lock_stacks import Attempt
+from envsolve.app.lock.lock_refusal import refusal, requiring
 from envsolve.app.packages.requirements import Requirements
-from envsolve.errors import OutsideError, UnsolvableError
+from envsolve.errors import UnsolvableError
 from envsolve.model.need import is_limited
 from envsolve.model.request import Request
 from envsolve.resolve.closure.behind import Behind
-from envsolve.resolve.closure.resolve import Conflict, Found
 
 _MANY_MONTHS = 18
 
@@ -38,19 +36,6 @@ def _outdated(
             requiring(old.name, f"=={old.version}", "use it anyway", request),
         ),
     )
-
-
-def refusal_of_search(search: Callable[[], Found], attempt: Attempt) -> UnsolvableError | None:
-    """Run ``search`` and return why it finds no packages around a stack. None if it does, or the reason is unknown."""
-    try:
-        search()
-    except Conflict as conflict:
-        return packages_refusal(conflict, attempt.request, attempt.solution, attempt.interpreter)
-    except UnsolvableError as error:
-        return error
-    except OutsideError:
-        return None  # an explanation must not end in an error of its own
-    return None
 
 
 def require_recent(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from envsolve.app.packages.lock_frameworks import depends_on_python
 from envsolve.app.packages.requirements import Requirements
 from envsolve.app.request.refusal import OTHER_VERSIONS, refusal
 from envsolve.errors import Hint, UnsolvableError
@@ -18,9 +19,9 @@ _CUDA_BUILD = re.compile(r"cu\d+")
 
 
 def stack_refusal(
-    request: Request, problem: Problem, solver: Solver, wanted: Requirements, *, typed: Request, on_python: bool
+    request: Request, problem: Problem, solver: Solver, wanted: Requirements, *, typed: Request
 ) -> UnsolvableError:
-    """The error if the stack has no solution. ``on_python`` means that the requirements depend on the Python.
+    """The error if the stack has no solution. ``typed`` is the request without the frameworks among ``wanted``.
 
     A hint has a command if everything is on the command line. A framework in a file must be changed there.
     """
@@ -35,7 +36,7 @@ def stack_refusal(
             Hint(f"{it.text}{change}", kind=it.kind) if it.kind in OTHER_VERSIONS else it for it in error.hints
         )
     error.hints = (*error.hints, *_cpu_hints(request, problem, solver, wanted, typed))
-    if on_python and typed.python is None:
+    if typed.python is None and depends_on_python(wanted):
         named = typed.requester.name_of("python")
         error.hints = (Hint(f"the framework requirements depend on the Python version: choose one with {named}"),)
     return error
