@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
@@ -16,6 +16,7 @@ from envsolve.model.cuda_packages import CUDA_PACKAGES
 from envsolve.model.host import Platform
 from envsolve.model.lock_format import PLATFORM
 from envsolve.model.names import normalized
+from envsolve.model.note import Note
 from envsolve.model.reference import AddressKind, kind_of
 from envsolve.model.request import LockedVersions, Packages
 from envsolve.model.versions import minor_of
@@ -111,6 +112,19 @@ def _commits(lock: Lock) -> Iterator[tuple[str, str]]:
 def is_gone(name: str, gone: Collection[str]) -> bool:
     """Whether the user upgrades a package. ``gone`` may name frameworks the way ``-f`` does."""
     return normalized(name) in gone or framework_of_name(name) in gone
+
+
+def notes_on_upgraded(names: Iterable[str], before: Sequence[Lock], after: Iterable[Lock]) -> Iterator[Note]:
+    """Notes on ``names`` of -P without effect: there is no existing lock, or no lock has them, as with a typo."""
+    locked = {package for lock in (*before, *after) for package in lock.versions}
+    for name in names:
+        if not before:
+            reason = " has no effect: there is no existing lock whose versions are kept"
+        elif not any(is_gone(package, (normalized(name),)) for package in locked):
+            reason = ": not in any lock"
+        else:
+            continue
+        yield Note("not-locked", f"-P {name}{reason}").about(name=name)
 
 
 def versions_in_answer(there: LockFor, packages: Packages) -> Callable[[Platform], LockedVersions]:
