@@ -102,6 +102,7 @@ def packages_refusal(
         *rivals,
         *_framework_hints(contested(conflict), request),
         *([Hint("install a required version with conda")] if is_of_conda and code != "hash-mismatch" else []),
+        *(_override_hints(conflict, request, solution) if code == PACKAGES_CONFLICT else ()),
         *(() if rivals else _hints(reasons, unknown, lacking, without_code, request, solution)),
         *_how_to_compile(unfit, solution),
         *_glibc_hints(conflict, request),
@@ -342,6 +343,21 @@ def _rival_hints(conflict: Conflict, request: Request, solution: Solution | None
                     f"{parent.name} requires {requirement.name} by that name: to install that build, request neither "
                     f"{framework} nor {release.package}"
                 )
+
+
+def _override_hints(conflict: Conflict, request: Request, solution: Solution | None) -> Iterator[Hint]:
+    """How to ignore bounds on a framework that a package has only in an extra, which nothing requested."""
+    stack = {choice.release.package: choice.release.version for choice in (solution.choices if solution else ())}
+    world = conflict.provider.world
+    for requirement, parent in conflict.causes:
+        if parent is None or parent.extra or parent.name in world.present or requirement.name not in stack:
+            continue
+        metadata = world.metadata(parent.releases, parent.fit.best)
+        if all(need.for_extra for need in metadata.requires or () if need.name == requirement.name):
+            override = f"{requirement.name}=={stack[requirement.name]}"
+            packages = request.packages._replace(overrides=(*request.packages.overrides, override))
+            text = f"ignore what only an extra of {parent.name} requires"
+            yield way_out(text, request._replace(packages=packages), request)
 
 
 def typed_requirements(request: Request) -> Iterator[tuple[str, Need]]:
