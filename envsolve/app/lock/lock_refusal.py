@@ -267,13 +267,14 @@ def _cannot_be_installed(
 ) -> str:
     """The packages without a file for the target, and why their newest versions do not fit.
 
-    A package of the stack, and one that constraints limit to old versions, is named with its version.
+    A package of the stack, and one that constraints limit to old versions, is named with its version. The stack is
+    named unless the C library is the only reason, which no other stack changes.
     """
     stack = {} if solution is None else {it.release.package: it.release.full_version for it in solution.choices}
     versions = {**{name: next(iter(unfit[name].values())) for name in limited}, **stack}
     names = [f"{name} {versions[name]}" if name in versions else name for name in unfit]
     why = list(dict.fromkeys(next(iter(found)) for found in unfit.values()))
-    beside = _with(solution, unfit.keys())
+    beside = "" if why == [Unfit.NEWER_GLIBC] else _with(solution, unfit.keys())
     return (
         f"{' and '.join(names[:_FEW_NAMES])} cannot be installed on {target}{beside}: {' and '.join(why[:_FEW_NAMES])}"
     )
