@@ -293,6 +293,7 @@ def test_an_environment_file_has_the_framework_that_it_requires(here: World) -> 
     assert "note: numpy is not pinned: pip will choose its version, and a lock pins it\n" in done.err
     assert "--source pypi --index-url" in done.out.splitlines()[1]
     document = json.loads(environment(here, "-f", "vllm==0.30", "numpy", "--driver", NEW, "--json").out)
+    assert document["alternatives"] == []  # as documented: each would be one more lock
     assert [it["version"] for it in document["frameworks"]] == ["2.13.0"]
     assert {it["spec"] for it in document["packages"]} == {"vllm==0.30.0", "numpy"}
     assert {"held-back", "not-pinned"} <= {it["code"] for it in document["notes"]}
