@@ -8,7 +8,6 @@ from time import monotonic
 
 from packaging.specifiers import SpecifierSet
 
-from envsolve.app.lock.lock_notes import index_hint
 from envsolve.app.lock.lock_worlds import Unbuilt
 from envsolve.app.packages.compiling import how_to_compile
 from envsolve.app.packages.requirements import Requirements
@@ -221,6 +220,12 @@ def unbuilt_refusal(
     others = dict.fromkeys(it.leads_to for it in unbuilt if it.leads_to)
     hints = (*(index_hint(it, request) for it in others), hint)
     return UnsolvableError("needs-build", message, causes, hints, refused=tuple(refused))
+
+
+def index_hint(index: str, request: Request) -> Hint:
+    """Suggest adding the index that the source distribution of a package refers to."""
+    added = request._replace(extra_index_urls=tuple(dict.fromkeys((*request.extra_index_urls, index))))
+    return way_out("add the index that has the wheels", added, request)
 
 
 def _with(solution: Solution | None, but: Collection[str]) -> str:

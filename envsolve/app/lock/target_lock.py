@@ -62,15 +62,7 @@ class TargetLock:
         """The lock, from the indexes. Raises UnsolvableError, OutsideError."""
         made, search = self._resolved(), self._search
         extensions, audit = search.extensions, self._audit
-        notes = Notes(
-            made,
-            self._lock_request.request,
-            search.wanted_on(made.attempt),
-            search.solver,
-            search.rivals,
-            search.refusal_of,
-            search.versions,
-        )
+        notes = Notes(made, search)
         of_gpus = gpu_notes(notes.pins, made.attempt.solution, search.request, search.problem.platform, search.matrix)
         beside = (*notes, *extensions.notes(notes.pins), *audit.notes(notes.pins), *of_gpus)
         read, progress = audit.origins(notes.pins), self._lock_request.counted
@@ -105,7 +97,7 @@ class TargetLock:
             search.matrix, is_suited = self._audit.learned(made.found.pins, made.attempt.solution, search.matrix)
             search.end += monotonic() - before  # reading wheels may take longer than any search
             if is_suited:
-                require_recent(made, search.wanted, self._lock_request.request, search.versions, search.refusal_of)
+                require_recent(made, search)
                 return made
 
     def _best(self, problem: Problem) -> Resolved | None:
