@@ -6,15 +6,16 @@ newer driver, which can be installed unless a GPU of the machine has reached its
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from packaging.version import Version
 
 from envsolve.model.note import Note
 from envsolve.model.prose import sentence_list
+from envsolve.model.release import Release
 from envsolve.model.request import Request
-from envsolve.model.solution import Choice, NewerElsewhere, Solution
+from envsolve.model.solution import NewerElsewhere, Solution
 from envsolve.model.versions import DriverVersion
 from envsolve.resolve.parts import (
     Candidate,
@@ -52,13 +53,12 @@ def with_newer_releases(solution: Solution, providers: Sequence[Provider]) -> So
     For several frameworks, one driver or one Python is not enough. For Linux together with WSL2 and its Windows driver
     numbers, one driver version is not enough.
     """
-    machines = solution.problem.machines
+    machines, request = solution.problem.machines, solution.request
     of_drivers = len({machine.windows_driver for machine in machines}) == 1
-    request = solution.request
-    if len(solution.choices) > 1 or (request.python is None and all(machine.driver is None for machine in machines)):
+    if len(solution.choices) != 1 or (request.python is None and all(machine.driver is None for machine in machines)):
         return solution
-    notes = [note for it in solution.choices for note in _waiting(it, request, providers, of_drivers=of_drivers)]
-    return solution._replace(notes=(*solution.notes, *notes)) if notes else solution
+    note = _waiting(solution.choices[0].release, request, providers, of_drivers=of_drivers)
+    return solution if note is None else solution._replace(notes=(*solution.notes, note))
 
 
 class _Changes(NamedTuple):
@@ -73,13 +73,18 @@ class _Changes(NamedTuple):
         return bool(self.driver.parts) + bool(self.pythons), self.driver.parts
 
 
-def _waiting(choice: Choice, request: Request, providers: Sequence[Provider], *, of_drivers: bool) -> Iterator[Note]:
+def _waiting(release: Release, request: Request, providers: Sequence[Provider], *, of_drivers: bool) -> Note | None:
     """The newest release that needs only these changes, with the fewest changes that one of its builds needs.
 
     Versions are examined from the newest on, until one is found. Only that one of possibly hundreds is noted.
     """
-    for version, builds in _newest_first(choice, providers):
-        every = [_changes(*build, request, of_drivers=of_drivers) for build in builds]
+    builds: dict[Version, list[tuple[Provider, Candidate]]] = {}
+    identifier = framework_identifier(release.framework)
+    for provider in providers:
+        for version, newer in provider.newer(release.framework, release.version):
+            builds.setdefault(version, []).extend((provider, Candidate(identifier, it)) for it in newer)
+    for version in sorted(builds, reverse=True):
+        every = [_changes(*build, request, of_drivers=of_drivers) for build in builds[version]]
         found = [changes for changes in every if changes is not None]
         least = min(found, key=lambda it: it.cost, default=None)
         if least is None or least.cost[0] == 0:
@@ -87,33 +92,13 @@ def _waiting(choice: Choice, request: Request, providers: Sequence[Provider], *,
         pythons = sorted({it for of in found if of.cost == least.cost for it in of.pythons}, key=Version)
         needed = [f"NVIDIA driver {least.driver} or newer"] if least.driver.parts else []
         needed += [f"Python {sentence_list(pythons, 'or')}"] if pythons else []
-        text = f"a newer {choice.release.framework}, {version}, needs {sentence_list(needed)}"
+        text = f"a newer {release.framework}, {version}, needs {sentence_list(needed)}"
         text += f", which {request.requester.name_of('python')} excludes" if pythons else ""
         note = Note("newer-needs-python" if pythons else "newer-needs-driver", text)
         facts = {"driver": str(least.driver)} if least.driver.parts else {}
         facts |= {"pythons": " ".join(pythons)} if pythons else {}
-        yield note.about(framework=choice.release.framework, version=str(version), **facts)
-        return
-
-
-def _newest_first(
-    choice: Choice, providers: Sequence[Provider]
-) -> Iterator[tuple[Version, list[tuple[Provider, Candidate]]]]:
-    """The versions that are newer than the chosen one, each with its builds from all sources."""
-    release = choice.release
-    every = [list(provider.newer(release.framework, release.version)) for provider in providers]
-    versions = {version for of_provider in every for version, _ in of_provider}
-    for version in sorted(versions, reverse=True):
-        yield (
-            version,
-            [
-                (provider, Candidate(framework_identifier(release.framework), build))
-                for provider, of_provider in zip(providers, every, strict=True)
-                for found, builds in of_provider
-                if found == version
-                for build in builds
-            ],
-        )
+        return note.about(framework=release.framework, version=str(version), **facts)
+    return None
 
 
 def _changes(provider: Provider, candidate: Candidate, request: Request, *, of_drivers: bool) -> _Changes | None:
