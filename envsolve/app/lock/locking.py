@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from math import inf
 
 from envsolve.app.lock.current_lock import current_lock
-from envsolve.app.lock.existing_locks import LockFor, versions_in_python_lock
+from envsolve.app.lock.existing_locks import LockFor, stays, versions_in_python_lock
 from envsolve.app.lock.lock_refusal import NEWER_GLIBC, PACKAGES_CONFLICT
 from envsolve.app.lock.lock_request import LockRequest
 from envsolve.app.lock.lock_result import Locked
@@ -17,7 +17,6 @@ from envsolve.app.packages.direct_packages import with_direct
 from envsolve.app.packages.lock_evidence import Origin
 from envsolve.app.packages.lock_frameworks import holding_on, require_wheels, with_frameworks
 from envsolve.app.packages.lock_indexes import Start, is_of_pytorch, places, settings_of, start
-from envsolve.app.packages.lock_stacks import stays
 from envsolve.app.packages.requirements import Requirements, as_in_lock, read_requirements
 from envsolve.app.packages.wheel_ways import Tried, are_published, stack_text, ways_to_wheels
 from envsolve.app.request.command import way_out

@@ -7,13 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 
-from envsolve.app.lock.existing_locks import versions_in_python_lock
+from envsolve.app.lock.existing_locks import stays, versions_in_python_lock
 from envsolve.app.lock.lock_refusal import packages_refusal
 from envsolve.app.lock.lock_request import LockRequest
 from envsolve.app.lock.lock_worlds import Chosen, Worlds, builds_of
 from envsolve.app.packages.extension_wheels import ExtensionWheels
 from envsolve.app.packages.lock_indexes import Connection, Places
-from envsolve.app.packages.lock_stacks import Attempt, problem_of, stays
+from envsolve.app.packages.lock_stacks import Attempt, problem_of
 from envsolve.app.packages.requirements import Requirements, for_interpreter
 from envsolve.app.packages.stack_in_search import StackInSearch
 from envsolve.app.packages.stack_wheels import Limits, Rivals, indexes_for, limits_around, question_around

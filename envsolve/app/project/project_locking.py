@@ -18,13 +18,13 @@ from envsolve.app.lock.existing_locks import (
     locks_in,
     notes_on_upgraded,
     nothing,
+    stays,
     versions_in_answer,
     versions_in_python_lock,
 )
 from envsolve.app.lock.lock_request import LockRequest
 from envsolve.app.matrix.unknown_releases import knowing_new_releases
 from envsolve.app.packages.conda_requirements import excluded_notes
-from envsolve.app.packages.lock_stacks import stays
 from envsolve.app.project.project_requests import FileRequest, file_requests, key_of
 from envsolve.app.request.network import Network
 from envsolve.app.request.targets import platforms_of, targets_of
