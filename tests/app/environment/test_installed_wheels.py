@@ -20,8 +20,8 @@ def package(name: str, *requires: str) -> Package:
 def test_a_requirement_with_an_extra_applies_if_a_chain_of_packages_requires_the_extra() -> None:
     packages = [
         package("delta"),
-        package("gamma", 'delta; extra == "deep"', 'omega; extra == "other"', "gamma[deep]"),
-        package("beta", 'gamma[deep]; extra == "fast"', 'omega; python_version < "3.10"'),
+        package("gamma", 'delta; extra == "deep"', 'omega; extra == "other"', 'gamma[deep]; extra == "all"'),
+        package("beta", 'gamma[all]; extra == "fast"', 'omega; python_version < "3.10"'),
         package("alpha", "Beta[Fast]", "omega; no_such_variable == '1'", "absent"),
         package("omega", "setuptools"),
         package("setuptools"),
