@@ -167,7 +167,9 @@ class Stack(Document, StackParts):
     host: Annotated[SolvedHost, "the machine that was solved for"]
     packages: Annotated[list[UnpinnedPackage | LockedPackage], "the other packages; for a lock, all of them"]
     because: Annotated[list[Fact], "the facts that the answer is based on"]
-    alternatives: Annotated[list[Alternative], "what another kind of output or another source would give"]
+    alternatives: Annotated[
+        list[Alternative], "what another kind of output or another source would give; empty if a lock was made"
+    ]
     notes: Annotated[list[Note], "what else to know"]
     request: Annotated[str, "the command that requests the same again"]
     options: Annotated[dict[str, list[str]], "the request, by the keys of a project"]

@@ -307,6 +307,10 @@ def _print_environment(request: Request, matrix: Matrix, options: dict[str, Any]
         progress.clear()
     _deliver(solved, options["output"])
     note_each(solved.notes, options)
+    if existing is None and options["upgraded"]:
+        from envsolve.app.lock.existing_locks import notes_on_upgraded
+
+        note_each(notes_on_upgraded(options["upgraded"], (), ()), options)
     note_facts(solved.because, options)
     return 0
 
@@ -381,7 +385,8 @@ def _existing_versions(options: dict[str, Any]) -> ExistingVersions | None:
     from envsolve.app.lock.existing_locks import as_far_as_read, locks_named, versions_in_answer
 
     there = locks_named(output)
-    return versions_in_answer(as_far_as_read(there) if options["force"] else there, Packages())
+    kept = Packages(upgrade=options["upgrade"], upgraded=options["upgraded"])
+    return versions_in_answer(as_far_as_read(there) if options["force"] else there, kept)
 
 
 def _deliver(solved: Solved, output: str | None) -> None:

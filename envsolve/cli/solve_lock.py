@@ -10,7 +10,14 @@ from typing import TYPE_CHECKING, Any
 import click
 from click.core import ParameterSource
 
-from envsolve.app.lock.existing_locks import LockFor, as_far_as_read, locks_named, nothing, platforms_in
+from envsolve.app.lock.existing_locks import (
+    LockFor,
+    as_far_as_read,
+    locks_named,
+    notes_on_upgraded,
+    nothing,
+    platforms_in,
+)
 from envsolve.boundary.secrets import without_secrets
 from envsolve.cli.options import network_of
 from envsolve.cli.output import deliver, deliver_each
@@ -18,6 +25,7 @@ from envsolve.cli.progress import Progress
 from envsolve.cli.replacing import refuse_to_replace
 from envsolve.cli.report import note_each, note_facts
 from envsolve.errors import Hint, UsageError
+from envsolve.model.host import Platform
 from envsolve.model.lock_format import PLATFORM, PYTHON_FORMATS
 from envsolve.model.note import Note
 from envsolve.model.request import Request
@@ -44,7 +52,9 @@ def print_lock(request: Request, matrix: Matrix, options: dict[str, Any]) -> int
     writes, apart = not options["as_json"], PLATFORM in (output or "")
     there = _there(options) if writes else nothing
     solved = lock_with_progress(request, matrix, options, there, apart=apart, writes=writes)
-    notes: list[Note | str] = list(solved.notes)
+    before = (there(Platform(it.platform)) for it in solved.locks if options["upgraded"])
+    existing = [lock for lock in before if lock is not None]
+    notes: list[Note | str] = [*solved.notes, *notes_on_upgraded(options["upgraded"], existing, solved.locks)]
     if options["as_json"]:
         from envsolve.lockfile.json_answer import write_locks
 

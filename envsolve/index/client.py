@@ -142,6 +142,10 @@ class Indexes:
         """The URL of the index of ``project``, without credentials; None if it is a package by address."""
         return None if project.name in self._direct else _bare(self._of(project))
 
+    def urls_for(self, name: str) -> list[str]:
+        """The URLs of the indexes that are queried for ``name``, in order, without credentials."""
+        return list(map(_bare, self._indexes_for(name)))
+
     def index_of_file(self, project: Project, file: RawFile) -> str | None:
         """The same for one file: the files of an extended project come from several indexes."""
         return None if project.name in self._direct else _bare(self.owner(project, file).of)

@@ -182,6 +182,9 @@ def _looked_at(requested: FrameworkRequest, request: Request, problem: Problem, 
 def _nothing_to_try(
     requested: FrameworkRequest, request: Request, problem: Problem, providers: Sequence[Provider]
 ) -> Conflict:
+    step = ConflictStep(f"{requested} was requested", "the request")
+    if requested.specifier.is_unsatisfiable():
+        return Conflict("no-such-release", f"{requested} contradicts itself: no version meets it", (step,))
     table = providers[0].table(requested.framework)
     offered = [
         release
@@ -191,10 +194,9 @@ def _nothing_to_try(
     named = [release for release in offered if release.lies_in(requested.specifier)]
     limit = next((entry for entry in table.platform_limits if entry.platform == problem.platform), None)
     if not problem.cpu and limit is not None and not named and _is_limited(limit, requested, table.releases):
-        step = ConflictStep(
-            limit.reason, f"no GPU build of {requested} for {problem.platform}", limit.evidence[0].reference
-        )
-        return Conflict("no-gpu-build", f"{limit.reason} {limit.instead}", (step,))
+        text = f"no GPU build of {requested} for {problem.platform}"
+        of_limit = ConflictStep(limit.reason, text, limit.evidence[0].reference)
+        return Conflict("no-gpu-build", f"{limit.reason} {limit.instead}", (of_limit,))
     moment = request.packages.exclude_newer
     if named and not any(it.is_older_than(moment) for it in named):
         return _too_new(requested, request, named, cpu=problem.cpu)
@@ -215,7 +217,6 @@ def _nothing_to_try(
     sources = [it for it in every if it in known] or every
     where = f"for {problem.platform} from {sentence_list(sources, 'or')}"
     kind = "CPU" if problem.cpu else "GPU"
-    step = ConflictStep(f"{requested} was requested", "the request")
     if not offered:
         return Conflict("no-build-for-platform", f"no {kind} build of {requested.framework} is known {where}", (step,))
     newest = max(release.version for release in offered)

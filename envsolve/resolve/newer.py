@@ -1,19 +1,31 @@
 """Note newer releases that something changeable excludes.
 
-Another source may have a newer release that fits. Or a release needs only a newer driver, which can be installed unless
-a GPU of the machine has reached its last driver branch.
+Another source may have a newer release that fits. Or a release needs only another Python than the requested one, or a
+newer driver, which can be installed unless a GPU of the machine has reached its last driver branch.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
 
 from packaging.version import Version
 
 from envsolve.model.note import Note
-from envsolve.model.solution import Choice, NewerElsewhere, Solution
+from envsolve.model.prose import sentence_list
+from envsolve.model.release import Release
+from envsolve.model.request import Request
+from envsolve.model.solution import NewerElsewhere, Solution
 from envsolve.model.versions import DriverVersion
-from envsolve.resolve.parts import Candidate, DriverCeiling, DriverFloor, Requirement, framework_identifier
+from envsolve.resolve.parts import (
+    Candidate,
+    DriverCeiling,
+    DriverFloor,
+    PythonAmong,
+    Requirement,
+    framework_identifier,
+    minor_lies_in,
+)
 from envsolve.resolve.provider import Provider
 
 
@@ -35,64 +47,77 @@ def with_newer_elsewhere(solution: Solution, others: Sequence[Solution]) -> Solu
     return solution._replace(newer_elsewhere=tuple(found)) if found else solution
 
 
-def with_newer_drivers(solution: Solution, providers: Sequence[Provider]) -> Solution:
-    """Add a note if the newest release needs only a newer driver.
+def with_newer_releases(solution: Solution, providers: Sequence[Provider]) -> Solution:
+    """Add a note if the newest release needs only a newer driver, another Python than the request allows, or both.
 
-    For several frameworks, or for Linux together with WSL2 and its Windows driver numbers, one driver version is not
-    enough.
+    For several frameworks, one driver or one Python is not enough. For Linux together with WSL2 and its Windows driver
+    numbers, one driver version is not enough.
     """
-    machines = solution.problem.machines
-    numberings = {machine.windows_driver for machine in machines}
-    if len(solution.choices) > 1 or len(numberings) > 1 or all(machine.driver is None for machine in machines):
+    machines, request = solution.problem.machines, solution.request
+    of_drivers = len({machine.windows_driver for machine in machines}) == 1
+    if len(solution.choices) != 1 or (request.python is None and all(machine.driver is None for machine in machines)):
         return solution
-    notes = [note for choice in solution.choices for note in _waiting(choice, providers)]
-    return solution._replace(notes=(*solution.notes, *notes)) if notes else solution
+    note = _waiting(solution.choices[0].release, request, providers, of_drivers=of_drivers)
+    return solution if note is None else solution._replace(notes=(*solution.notes, note))
 
 
-def _waiting(choice: Choice, providers: Sequence[Provider]) -> Iterator[Note]:
-    """The newest release that needs only a newer driver, with the lowest driver that one of its builds needs.
+class _Changes(NamedTuple):
+    """What must change for a build to run: the driver, of which "" stays, and the Python, of which none stays."""
+
+    driver: DriverVersion
+    pythons: tuple[str, ...] = ()
+
+    @property
+    def cost(self) -> tuple[int, tuple[int, ...]]:
+        """How many things must change, and the driver."""
+        return bool(self.driver.parts) + bool(self.pythons), self.driver.parts
+
+
+def _waiting(release: Release, request: Request, providers: Sequence[Provider], *, of_drivers: bool) -> Note | None:
+    """The newest release that needs only these changes, with the fewest changes that one of its builds needs.
 
     Versions are examined from the newest on, until one is found. Only that one of possibly hundreds is noted.
     """
-    for version, builds in _newest_first(choice, providers):
-        needed = [_driver_needed(provider, candidate) for provider, candidate in builds]
-        floors = [floor for floor in needed if floor is not None]
-        if floors and all(floor.parts for floor in floors):
-            lowest = min(floors, key=lambda floor: floor.parts)
-            text = f"a newer {choice.release.framework}, {version}, needs NVIDIA driver {lowest} or newer"
-            note = Note("newer-needs-driver", text)
-            yield note.about(framework=choice.release.framework, version=str(version), driver=str(lowest))
-            return
+    builds: dict[Version, list[tuple[Provider, Candidate]]] = {}
+    identifier = framework_identifier(release.framework)
+    for provider in providers:
+        for version, newer in provider.newer(release.framework, release.version):
+            builds.setdefault(version, []).extend((provider, Candidate(identifier, it)) for it in newer)
+    for version in sorted(builds, reverse=True):
+        every = [_changes(*build, request, of_drivers=of_drivers) for build in builds[version]]
+        found = [changes for changes in every if changes is not None]
+        least = min(found, key=lambda it: it.cost, default=None)
+        if least is None or least.cost[0] == 0:
+            continue
+        pythons = sorted({it for of in found if of.cost == least.cost for it in of.pythons}, key=Version)
+        needed = [f"NVIDIA driver {least.driver} or newer"] if least.driver.parts else []
+        needed += [f"Python {sentence_list(pythons, 'or')}"] if pythons else []
+        text = f"a newer {release.framework}, {version}, needs {sentence_list(needed)}"
+        text += f", which {request.requester.name_of('python')} excludes" if pythons else ""
+        note = Note("newer-needs-python" if pythons else "newer-needs-driver", text)
+        facts = {"driver": str(least.driver)} if least.driver.parts else {}
+        facts |= {"pythons": " ".join(pythons)} if pythons else {}
+        return note.about(framework=release.framework, version=str(version), **facts)
+    return None
 
 
-def _newest_first(
-    choice: Choice, providers: Sequence[Provider]
-) -> Iterator[tuple[Version, list[tuple[Provider, Candidate]]]]:
-    """The versions that are newer than the chosen one, each with its builds from all sources."""
-    release = choice.release
-    every = [list(provider.newer(release.framework, release.version)) for provider in providers]
-    versions = {version for of_provider in every for version, _ in of_provider}
-    for version in sorted(versions, reverse=True):
-        yield (
-            version,
-            [
-                (provider, Candidate(framework_identifier(release.framework), build))
-                for provider, of_provider in zip(providers, every, strict=True)
-                for found, builds in of_provider
-                if found == version
-                for build in builds
-            ],
-        )
-
-
-def _driver_needed(provider: Provider, candidate: Candidate) -> DriverVersion | None:
-    """The driver with which a build would run, if it needs nothing else. A build that runs already has no number."""
-    needed = DriverVersion((), "")
+def _changes(provider: Provider, candidate: Candidate, request: Request, *, of_drivers: bool) -> _Changes | None:
+    """The changes with which a build would run; None if it needs others. A build that runs already needs none."""
+    needed = _Changes(DriverVersion((), ""))
     for *_, last in provider.unmet(candidate):
-        if not isinstance(last.limit, DriverFloor) or not _can_rise(provider, last):
+        limit = last.limit
+        if isinstance(limit, PythonAmong) and _are_excluded(limit.pythons, request):
+            needed = needed._replace(pythons=limit.pythons)
+        elif of_drivers and isinstance(limit, DriverFloor) and _can_rise(provider, last):
+            needed = needed._replace(driver=max(needed.driver, limit.floor, key=lambda floor: floor.parts))
+        else:
             return None
-        needed = max(needed, last.limit.floor, key=lambda floor: floor.parts)
     return needed
+
+
+def _are_excluded(pythons: Iterable[str], request: Request) -> bool:
+    """Whether the request, not only the problem that was made of it, excludes all of these Pythons."""
+    return request.python is not None and not any(minor_lies_in(Version(it), request.python) for it in pythons)
 
 
 def _can_rise(provider: Provider, floor: Requirement) -> bool:

@@ -21,7 +21,7 @@ from envsolve.model.release import Release, Source, Toolkit
 from envsolve.model.request import Policy, Request
 from envsolve.model.solution import Problem, Solution
 from envsolve.resolve.catalogue import Builds, Catalogue, Libraries
-from envsolve.resolve.newer import with_newer_drivers, with_newer_elsewhere
+from envsolve.resolve.newer import with_newer_elsewhere, with_newer_releases
 from envsolve.resolve.parts import (
     CUDA,
     CUDNN,
@@ -70,7 +70,7 @@ class Solver:
         )
         others = [*(it for it in found if it is not first), *self._unranked(request, problem)]
         solution = with_newer_elsewhere(first, others)
-        return with_newer_drivers(solution, self.providers(request, problem))
+        return with_newer_releases(solution, self.providers(request, problem))
 
     def newest(self, request: Request, problem: Problem) -> Solution | None:
         """Return the best stack, whatever the order of sources; if equal, that of the first source."""
@@ -81,7 +81,7 @@ class Solver:
         """Return the best stack of ``builds``, one for each framework, or None if they do not fit together."""
         sources = tuple(dict.fromkeys(it.source for it in builds))
         solution = self._from_group(sources, request, problem, builds)
-        return None if solution is None else with_newer_drivers(solution, self.providers(request, problem))
+        return None if solution is None else with_newer_releases(solution, self.providers(request, problem))
 
     def can_solve(self, request: Request, problem: Problem) -> bool:
         """Whether there is any stack for ``problem``. This costs less than finding the best one."""

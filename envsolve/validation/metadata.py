@@ -20,7 +20,7 @@ from envsolve.boundary.files import FileError, decoded, json_value, read_bytes, 
 from envsolve.boundary.reading import bytes_of, is_directory, is_file, names_of, text_of
 from envsolve.frameworks import FRAMEWORKS, Framework
 from envsolve.model.names import is_name, normalized
-from envsolve.model.need import Need, parse_need
+from envsolve.model.need import Markers, Need, parse_need
 
 LONGEST = 16 * 1024 * 1024
 """Limit in bytes for a RECORD. That of TensorFlow, with 13,000 files, has 2 MB."""
@@ -140,6 +140,31 @@ class Package(NamedTuple):
         for text in self.requires:
             with suppress(ValueError):
                 yield parse_need(text)
+
+
+def applies(need: Need, extras: Iterable[str], markers: Markers) -> bool:
+    """Whether a requirement of a package with ``extras`` applies; one with an invalid marker does not."""
+    with suppress(ValueError):
+        return any(markers.holds(need.marker, extra) for extra in extras)
+    return False
+
+
+def required_extras(packages: Iterable[Package], markers: Markers) -> dict[str, set[str]]:
+    """The extras of each package that the others require, and "" for its requirements without an extra.
+
+    The extras that a user requested are recorded nowhere.
+    """
+    needs = {package.name: tuple(package.needs) for package in packages}
+    extras = {name: {""} for name in needs}
+    waiting = list(needs)
+    while waiting:
+        name = waiting.pop()
+        for need in needs[name]:
+            known = extras.get(need.name)
+            if known is not None and not known.issuperset(need.extras) and applies(need, extras[name], markers):
+                known.update(need.extras)
+                waiting.append(need.name)
+    return extras
 
 
 Claim = tuple[Package, Row]

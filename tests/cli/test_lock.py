@@ -569,8 +569,8 @@ def test_files_that_differ_are_not_both_trusted(project: Project) -> None:
 
 def test_an_upgrade_of_a_package_in_no_lock_is_reported(project: Project) -> None:
     project("lock")
-    assert "-P nmpy: not in any lock of the project" in project("lock", "-P", "nmpy").err
-    assert "not in any lock of the project" not in project("lock", "-P", "Typing_Extensions").err
+    assert "-P nmpy: not in any lock\n" in project("lock", "-P", "nmpy").err
+    assert "-P" not in project("lock", "-P", "Typing_Extensions").err
 
 
 def test_a_machine_without_a_gpu_shares_no_lock_with_others(project: Project) -> None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import re
+import shlex
 from itertools import permutations
 from pathlib import Path
 from typing import NamedTuple
@@ -215,6 +217,9 @@ def test_a_bound_in_an_extra_is_named_as_the_reason(envsolve: Envsolve, world: I
     result = lock(envsolve, world, "-f", "pytorch==2.8.*", "optional>=2")
     assert result.code == 1
     assert "cause: optional 2.0 requires torch>=2.10, as its extra torch says\n" in result.err
+    (hint,) = re.findall("hint: ignore what only an extra of optional requires\n  envsolve (.*)\n", result.err)
+    assert "--override torch==2.8.0 " in hint
+    assert pins_in(envsolve(*shlex.split(hint)).out)["optional"] == "2.0"
 
 
 def test_a_cpu_build_under_another_name_meets_a_bound_in_an_extra(envsolve: Envsolve, world: IndexServer) -> None:

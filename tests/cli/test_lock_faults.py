@@ -173,12 +173,22 @@ def test_a_package_that_no_index_has_is_named_with_its_dependents(locking: Locki
     done = locking(requirement="gamma")
     assert (done.code, done.out) == (1, "")
     assert done.err.startswith("error: package-not-found\n  no package index has nowhere\n")
+    assert f"cause: {locking.url.rstrip('/')} does not have nowhere\n" in done.err
     assert "cause: gamma 2.0 requires nowhere>=1\n" in done.err
     done = locking(requirement="omega")
     assert (done.code, done.out) == (1, "")
     assert "cause: the command line requires omega\n" in done.err
     assert "cause: delta 2.0 requires beta>=10\n" in done.err
     assert "/simple has beta 1.0 to 2.0, and no other index is used for it\n" in done.err
+
+
+def test_the_indexes_that_lack_a_package_are_named_in_order_and_without_logins(locking: Locking) -> None:
+    own = locking.url.replace("://", "://user:hunter2@")
+    done = locking("--extra-index-url", own.replace("/simple", "/private"), "--index-url", own, requirement="nowhere")
+    assert done.code == 1
+    public = locking.url.rstrip("/")
+    assert f"cause: {public.replace('/simple', '/private')} and {public} do not have nowhere\n" in done.err
+    assert "hunter2" not in done.err
 
 
 POOR: dict[str, Callable[[bytes], bytes]] = {

@@ -107,6 +107,13 @@ class TestALockThatIsThere:
         assert result.code == 0, result.err
         assert self.pins(path) == {"alpha": alpha, "beta": beta}
 
+    def test_an_upgrade_of_a_package_that_it_lacks_is_reported(
+        self, path: Path, envsolve: Envsolve, world: IndexServer
+    ) -> None:
+        result = lock(envsolve, world, "alpha", "-P", "alpah", "-P", "Beta", "-o", str(path))
+        assert (result.code, result.err.count("-P")) == (0, 1)
+        assert "note: -P alpah: not in any lock\n" in result.err
+
     def test_the_command_is_repeatable(self, path: Path, envsolve: Envsolve, world: IndexServer) -> None:
         before = path.read_bytes()
         assert lock(envsolve, world, "alpha", "-o", str(path)).code == 0
@@ -125,6 +132,16 @@ class TestALockThatIsThere:
         world.fault("/simple/beta/", status=403)
         assert lock(envsolve, world, "alpha", "-U", "-o", str(path)).code == 3
         assert path.read_bytes() == before
+
+
+@pytest.mark.parametrize("output", [(), ("-o", "requirements.txt"), ("--json",)])
+def test_an_upgrade_without_a_lock_is_reported(
+    output: tuple[str, ...], envsolve: Envsolve, world: IndexServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    result = lock(envsolve, world, "numpy", "-P", "numpy", "--format", "requirements", *output)
+    assert result.code == 0
+    assert "note: -P numpy has no effect: there is no existing lock whose versions are kept\n" in result.err
 
 
 @pytest.mark.parametrize("upgrade", [("-U",), ("-P", "torch"), ("-P", "PyTorch")])

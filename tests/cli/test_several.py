@@ -56,6 +56,20 @@ def test_host_files_of_several_platforms_are_solved_together(envsolve: Envsolve)
     assert linux["frameworks"][0]["runs_as"].keys() == {"7.0", "8.6"}
 
 
+def test_a_suggestion_keeps_all_platforms_on_which_it_works(envsolve: Envsolve) -> None:
+    """TensorFlow 2.4 has GPU builds for Windows, the newest does not."""
+    refused = envsolve("-f", "tensorflow==2.3", "--gpu", "8.6", *BOTH, "--format", "json")
+    hints = json.loads(refused.out)["error"]["hints"]
+    nearest, newest = (it["command"] for it in hints)
+    assert " --platform linux-64 --platform win-64 " in nearest
+    assert " --platform linux-64 --format" in newest
+    for command in (nearest, newest):
+        done = envsolve(*command.split()[1:])
+        assert done.code == 0, done.err
+    of_lock = envsolve("-f", "tensorflow==2.3", "--gpu", "8.6", *BOTH, "-o", "pylock.{platform}.toml")
+    assert nearest.replace("json", "pylock") in of_lock.err
+
+
 def test_differences_between_platforms_are_reported(envsolve: Envsolve, tmp_path: Path) -> None:
     files = ("--host", host("rtx-5090-570.195.03"), "--host", host("windows-566.36"))
     result = envsolve("-f", "tensorflow", *files, "-o", str(tmp_path / "{platform}.yml"))

@@ -103,3 +103,42 @@ def test_a_suggested_driver_still_supports_the_gpu() -> None:
 def test_a_jetson_gets_its_driver_with_jetpack(envsolve: Envsolve) -> None:
     result = envsolve("-f", "pytorch", "--gpu", "8.7", "--driver", "540.3.0", "--platform", "linux-aarch64")
     assert "needs NVIDIA driver" not in result.err
+
+
+PYTHON = re.compile(
+    r"a newer \S+, (\S+), needs (?:NVIDIA driver (\S+) or newer and )?Python (\S+)( or \S+|, .+ or \S+)?, "
+    "which --python excludes"
+)
+
+
+@pytest.mark.parametrize(
+    ("framework", "python", "driver"),
+    [
+        ("pytorch", "==3.9.*", None),
+        ("pytorch", "==3.8.*", "470.82.01"),
+        ("jax", "<3.11", "535.54.03"),
+        ("tensorflow", "==3.8.*", "580.65.06"),
+    ],
+)
+def test_a_release_that_needs_another_python_fits_with_it(framework: str, python: str, driver: str | None) -> None:
+    known = None if driver is None else DriverVersion.parse(driver)
+
+    def solved(version: str, driver: DriverVersion | None, python: str) -> Solution | None:
+        request, problem = question(framework, "8.6", driver, version)
+        limit = SpecifierSet(python)
+        return SOLVER.solve(request._replace(python=limit), problem._replace(python=limit))
+
+    solution = solved("", known, python)
+    assert solution is not None
+    (match,) = filter(None, (PYTHON.fullmatch(it.text) for it in solution.notes))
+    version, newer = f"=={match[1]}", None if match[2] is None else DriverVersion.parse(match[2])
+    assert solved(version, known, python) is None
+    assert solved(version, newer or known, f"=={match[3]}.*") is not None
+    assert newer is None or solved(version, known, f"=={match[3]}.*") is None
+
+
+def test_a_python_that_was_not_requested_gets_no_note() -> None:
+    request, problem = question("pytorch", "8.6", DriverVersion.parse("580.65.06"))
+    solution = SOLVER.solve(request, problem._replace(python=SpecifierSet("==3.9.*")))
+    assert solution is not None
+    assert solution.notes == ()

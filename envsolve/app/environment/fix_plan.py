@@ -241,10 +241,11 @@ class _Planner:
 
     def _fits(self, package: Package, version: Version, release: Release) -> bool:
         """Whether the installed version of a companion fits ``release``, by its metadata and the matrix."""
-        wanted = [it for it in self._scene.wanted if it.requirer.name == package.name and it.name == release.package]
+        pairs = ((it.requirer.name, it.need) for it in self._scene.wanted)
+        needs = [need for name, need in pairs if (name, need.name) == (package.name, release.package)]
         known = self._matrix.build_facts(package.name, self._scene.platform)
         facts = [it for it in known if it.covers(str(version))]
-        return all(it.requirement.specifier.contains(release.version, prereleases=True) for it in wanted) and all(
+        return all(SpecifierSet(it.specifier).contains(release.version, prereleases=True) for it in needs) and all(
             (release.cuda is None or it.go_with(release.cuda))
             and it.without_code_for(self._scene.host.capabilities, release.cuda) is None
             and all(

@@ -6,8 +6,7 @@ index by name, an origin: direct_url.json (https://packaging.python.org/specific
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Iterable, Mapping, Sequence
 from hashlib import sha256
 from typing import Any, NamedTuple
 
@@ -16,10 +15,10 @@ from envsolve.app.environment.installed_conda import Missing
 from envsolve.boundary.files import FileError
 from envsolve.boundary.reading import bytes_of, is_file
 from envsolve.boundary.secrets import without_secrets
-from envsolve.model.need import Markers, Need
+from envsolve.model.need import Markers
 from envsolve.model.package import PackageFile, Pin
 from envsolve.resolve.closure.releases import Unfit
-from envsolve.validation.metadata import DIRECT_URL, Package, direct_url
+from envsolve.validation.metadata import DIRECT_URL, Package, applies, direct_url, required_extras
 
 _LONGEST_METADATA = 16 * 1024 * 1024
 TOOLS = ("pip", "setuptools", "wheel", "distribute")
@@ -170,23 +169,10 @@ def _why_not(origin: Origin, unfit: Unfit | None) -> str:
 
 
 def _requires(packages: Sequence[Package], markers: Markers) -> dict[str, set[str]]:
-    """The requirements of each package on the others, with the extras that these require."""
-    installed = {it.name for it in packages}
-    extras: dict[str, set[str]] = {name: {""} for name in installed}
-    requires: dict[str, set[str]] = {name: set() for name in installed}
-    while True:
-        before = sum(map(len, extras.values()))
-        for package in packages:
-            for need in _needs(package, extras[package.name], markers):
-                if need.name in installed:
-                    requires[package.name].add(need.name)
-                    extras[need.name] |= set(need.extras)
-        if sum(map(len, extras.values())) == before:
-            return {name: needed - {name} for name, needed in requires.items()}
-
-
-def _needs(package: Package, extras: Iterable[str], markers: Markers) -> Iterator[Need]:
-    for need in package.needs:
-        with suppress(ValueError):  # # a marker that is invalid
-            if any(markers.holds(need.marker, extra) for extra in tuple(extras)):
-                yield need
+    """The other installed packages that each package requires, with the extras that these require."""
+    extras = required_extras(packages, markers)
+    return {
+        it.name: {need.name for need in it.needs if need.name in extras and applies(need, extras[it.name], markers)}
+        - {it.name}
+        for it in packages
+    }

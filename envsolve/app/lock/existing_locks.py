@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
@@ -16,6 +16,7 @@ from envsolve.model.cuda_packages import CUDA_PACKAGES
 from envsolve.model.host import Platform
 from envsolve.model.lock_format import PLATFORM
 from envsolve.model.names import normalized
+from envsolve.model.note import Note
 from envsolve.model.reference import AddressKind, kind_of
 from envsolve.model.request import LockedVersions, Packages
 from envsolve.model.versions import minor_of
@@ -80,7 +81,6 @@ def versions_in(lock: Lock | None, upgraded: Collection[str] = ()) -> LockedVers
     """
     if lock is None:
         return LockedVersions()
-    gone = {normalized(name) for name in upgraded}
     recorded = {} if lock.stack is None else {normalized(it.package): it for it in lock.stack.frameworks}
 
     def build_of(name: str, version: str) -> str:
@@ -91,12 +91,12 @@ def versions_in(lock: Lock | None, upgraded: Collection[str] = ()) -> LockedVers
         *((it.name, it.version, it.build or build_of(it.name, it.version)) for it in lock.conda if it.name != "python"),
         *((it.name, it.version, build_of(it.name, it.version)) for it in lock.pins if it.version),
     ]
-    stays = tuple(it for it in packages if not is_gone(it[0], gone))
-    if any(framework_of_name(it[0]) is not None and is_gone(it[0], gone) for it in packages):
-        return LockedVersions(tuple(it for it in stays if framework_of_name(it[0]) is not None))
+    kept = tuple(it for it in packages if not _is_upgraded(it[0], upgraded))
+    if any(framework_of_name(it[0]) is not None and _is_upgraded(it[0], upgraded) for it in packages):
+        return LockedVersions(tuple(it for it in kept if framework_of_name(it[0]) is not None))
     versions = lock.versions
     cuda = next((versions[name] for name in _CUDA if name in versions), lock.stack and lock.stack.cuda)
-    return LockedVersions(stays, minor_of(versions.get("python", lock.python)), minor_of(cuda), tuple(_commits(lock)))
+    return LockedVersions(kept, minor_of(versions.get("python", lock.python)), minor_of(cuda), tuple(_commits(lock)))
 
 
 def _commits(lock: Lock) -> Iterator[tuple[str, str]]:
@@ -108,9 +108,27 @@ def _commits(lock: Lock) -> Iterator[tuple[str, str]]:
             yield text, address
 
 
-def is_gone(name: str, gone: Collection[str]) -> bool:
-    """Whether the user upgrades a package. ``gone`` may name frameworks the way ``-f`` does."""
-    return normalized(name) in gone or framework_of_name(name) in gone
+def stays(packages: Packages, name: str) -> bool:
+    """Whether the version of a package in an existing lock stays."""
+    return not packages.upgrade and not _is_upgraded(name, packages.upgraded)
+
+
+def _is_upgraded(name: str, upgraded: Iterable[str]) -> bool:
+    """Whether -P names a package. It may name a framework the way ``-f`` does."""
+    return not {normalized(name), framework_of_name(name)}.isdisjoint(map(normalized, upgraded))
+
+
+def notes_on_upgraded(names: Iterable[str], before: Sequence[Lock], after: Iterable[Lock]) -> Iterator[Note]:
+    """Notes on ``names`` of -P without effect: there is no existing lock, or no lock has them, as with a typo."""
+    locked = {package for lock in (*before, *after) for package in lock.versions}
+    for name in names:
+        if not before:
+            reason = " has no effect: there is no existing lock whose versions are kept"
+        elif not any(_is_upgraded(package, [name]) for package in locked):
+            reason = ": not in any lock"
+        else:
+            continue
+        yield Note("not-locked", f"-P {name}{reason}").about(name=name)
 
 
 def versions_in_answer(there: LockFor, packages: Packages) -> Callable[[Platform], LockedVersions]:
@@ -136,9 +154,9 @@ def versions_in_conda_lock(lock: Lock | None, packages: Packages) -> CondaVersio
     """The versions that a conda lock pins, without those that the user upgrades; empty without a lock."""
     if lock is None or packages.upgrade:
         return CondaVersions()
-    gone = {normalized(name) for name in packages.upgraded}
-    conda = tuple((it.name, it.version, it.build) for it in lock.conda if _is_whole(it) and not is_gone(it.name, gone))
-    wheels = {pin.name: pin.version for pin in lock.pins if pin.version and not is_gone(pin.name, gone)}
+    whole = (it for it in lock.conda if _is_whole(it) and stays(packages, it.name))
+    conda = tuple((it.name, it.version, it.build) for it in whole)
+    wheels = {pin.name: pin.version for pin in lock.pins if pin.version and stays(packages, pin.name)}
     return CondaVersions(versions_in(lock, packages.upgraded), conda, wheels)
 
 

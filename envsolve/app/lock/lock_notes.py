@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from packaging.specifiers import SpecifierSet
 
+from envsolve.app.lock.lock_refusal import index_hint
 from envsolve.app.lock.lock_result import inline_text
 from envsolve.app.packages.lock_stacks import Attempt
-from envsolve.app.packages.requirements import Requirements
-from envsolve.app.packages.stack_wheels import Rivals
 from envsolve.app.request.command import way_out
 from envsolve.boundary.secrets import without_secrets
-from envsolve.errors import Hint, UnsolvableError
+from envsolve.errors import UnsolvableError
 from envsolve.index.metadata import corrected as read_as
 from envsolve.matrix.load import Matrix
 from envsolve.model.host import Platform
@@ -26,7 +25,9 @@ from envsolve.model.solution import Solution
 from envsolve.resolve.closure.behind import Behind
 from envsolve.resolve.closure.resolve import Found
 from envsolve.resolve.closure.unknown_builds import is_about_cuda
-from envsolve.resolve.solver import Solver
+
+if TYPE_CHECKING:
+    from envsolve.app.lock.target_search import TargetSearch
 
 _FEW_MONTHS = 6
 
@@ -45,29 +46,12 @@ class Resolved(NamedTuple):
     undecided: tuple[str, ...] = ()
 
 
-RefusalOf = Callable[[Attempt, Mapping[str, str]], "UnsolvableError | None"]
-"""Returns why no packages fit a stack if none may be below its floor. None if some do fit, or the reason is unknown."""
-
-
 class Notes:
-    """The notes for ``resolved``.
+    """The notes for ``resolved``, which ``search`` found."""
 
-    ``rivals`` are the requirements that a package of another name meets, ``wanted`` the requirements that apply to the
-    target, ``existing`` the versions in the existing lock.
-    """
-
-    def __init__(
-        self,
-        resolved: Resolved,
-        request: Request,
-        wanted: Requirements,
-        solver: Solver,
-        rivals: Rivals,
-        refusal_of: RefusalOf,
-        existing: Mapping[str, str],
-    ) -> None:
-        self._resolved, self._request, self._wanted, self._solver = resolved, request, wanted, solver
-        self._rivals, self._refusal_of, self._existing = rivals, refusal_of, existing
+    def __init__(self, resolved: Resolved, search: TargetSearch) -> None:
+        self._resolved, self._search, self._request = resolved, search, search.lock_request.request
+        self._wanted = search.wanted_on(resolved.attempt)
 
     def __iter__(self) -> Iterator[Note]:
         yield from self._held_back()
@@ -103,7 +87,7 @@ class Notes:
             if not because:
                 refused = self._refusal_of_newest(it, is_of_stack=it.name in of_stack)
                 because = "newer ones do not fit" if refused is None else inline_text(refused)
-                if refused is None and self._existing.get(it.name) == it.version:
+                if refused is None and self._search.versions.get(it.name) == it.version:
                     because = f"the existing lock keeps it; -P {it.name} takes a newer one"
                 hints, every = ((), ()) if refused is None else (refused.hints, (refused.message, *refused.cause))
                 command = next((hint.command for hint in hints if hint.command), None)
@@ -120,8 +104,8 @@ class Notes:
         """Return why the newest version does not fit, found by a search for it or for the best stack."""
         resolved = self._resolved
         if is_of_stack:
-            return self._refusal_of(resolved.best, resolved.floors)
-        return self._refusal_of(resolved.attempt, {it.name: it.newest})
+            return self._search.refusal_of(resolved.best, resolved.floors)
+        return self._search.refusal_of(resolved.attempt, {it.name: it.newest})
 
     def _older_cuda(self) -> Iterator[Note]:
         """Builds of the newest version for a CUDA that is older than the newest that runs on the target."""
@@ -129,7 +113,7 @@ class Notes:
         for it in self._resolved.attempt.releases:
             better = newest.get(it.framework, it)
             if better.version == it.version and better.cuda and it.cuda and better.cuda.major > it.cuda.major:
-                refused = self._refusal_of(self._resolved.best, self._resolved.floors)
+                refused = self._search.refusal_of(self._resolved.best, self._resolved.floors)
                 because = "" if refused is None else f": {inline_text(refused)}"
                 yield Note("older-cuda", f"{it.label} is used, not the build for CUDA {better.cuda}{because}")
 
@@ -145,8 +129,8 @@ class Notes:
     def _met_by_rivals(self) -> Iterator[Note]:
         """Packages that require one package while the lock has another that installs the same module."""
         for pin in self._resolved.found.pins:
-            if (pin.name, pin.version) in self._rivals:
-                rival, own = self._rivals[pin.name, pin.version]
+            if (pin.name, pin.version) in self._search.rivals:
+                rival, own = self._search.rivals[pin.name, pin.version]
                 text = f"{pin.name} {pin.version} requires {rival}, and {own} in this lock installs the same module"
                 note = Note("met-by-another-package", f"{text}: install it with pip install --no-deps or uv pip sync")
                 yield note.about(name=pin.name, version=pin.version, required=rival, met_by=own)
@@ -164,7 +148,7 @@ class Notes:
             earlier = request._replace(frameworks=tuple(sorted((*others, older), key=lambda it: it.framework)))
             problem = attempt.problem._replace(frameworks=earlier.frameworks, python=request.python)
             note = Note("older-than-framework", text)
-            if self._solver.can_solve(earlier, problem):
+            if self._search.solver.can_solve(earlier, problem):
                 hint = way_out(f"{text}: {it.framework} {it.then} was the newest then", earlier, request)
                 note = Note(note.code, hint.text, hint.command)
             yield note.about(
@@ -226,12 +210,6 @@ def notes_of_metadata(found: Found, request: Request) -> Iterator[Note]:
             text = f"the build of {package} imports {names}, which its own build environment does not have"
             way = f"install {names}, setuptools and wheel first, then this lock with --no-build-isolation (pip, uv)"
             yield Note("build-imports-framework", f"{text}: {way}").about(package=package, imports=names)
-
-
-def index_hint(index: str, request: Request) -> Hint:
-    """Suggest adding the index that the source distribution of a package refers to."""
-    added = request._replace(extra_index_urls=tuple(dict.fromkeys((*request.extra_index_urls, index))))
-    return way_out("add the index that has the wheels", added, request)
 
 
 def gpu_notes(

@@ -8,7 +8,6 @@ from time import monotonic
 
 from packaging.specifiers import SpecifierSet
 
-from envsolve.app.lock.lock_notes import index_hint
 from envsolve.app.lock.lock_worlds import Unbuilt
 from envsolve.app.packages.compiling import how_to_compile
 from envsolve.app.packages.requirements import Requirements
@@ -102,6 +101,7 @@ def packages_refusal(
         *rivals,
         *_framework_hints(contested(conflict), request),
         *([Hint("install a required version with conda")] if is_of_conda and code != "hash-mismatch" else []),
+        *(_override_hints(conflict, request, solution) if code == PACKAGES_CONFLICT else ()),
         *(() if rivals else _hints(reasons, unknown, lacking, without_code, request, solution)),
         *_how_to_compile(unfit, solution),
         *_glibc_hints(conflict, request),
@@ -222,6 +222,12 @@ def unbuilt_refusal(
     return UnsolvableError("needs-build", message, causes, hints, refused=tuple(refused))
 
 
+def index_hint(index: str, request: Request) -> Hint:
+    """Suggest adding the index that the source distribution of a package refers to."""
+    added = request._replace(extra_index_urls=tuple(dict.fromkeys((*request.extra_index_urls, index))))
+    return way_out("add the index that has the wheels", added, request)
+
+
 def _with(solution: Solution | None, but: Collection[str]) -> str:
     """The frameworks of the stack as text, without those whose packages are in ``but``."""
     labels = [it.release.label for it in solution.choices if it.release.package not in but] if solution else []
@@ -266,13 +272,14 @@ def _cannot_be_installed(
 ) -> str:
     """The packages without a file for the target, and why their newest versions do not fit.
 
-    A package of the stack, and one that constraints limit to old versions, is named with its version.
+    A package of the stack, and one that constraints limit to old versions, is named with its version. The stack is
+    named unless the C library is the only reason, which no other stack changes.
     """
     stack = {} if solution is None else {it.release.package: it.release.full_version for it in solution.choices}
     versions = {**{name: next(iter(unfit[name].values())) for name in limited}, **stack}
     names = [f"{name} {versions[name]}" if name in versions else name for name in unfit]
     why = list(dict.fromkeys(next(iter(found)) for found in unfit.values()))
-    beside = _with(solution, unfit.keys())
+    beside = "" if why == [Unfit.NEWER_GLIBC] else _with(solution, unfit.keys())
     return (
         f"{' and '.join(names[:_FEW_NAMES])} cannot be installed on {target}{beside}: {' and '.join(why[:_FEW_NAMES])}"
     )
@@ -342,6 +349,21 @@ def _rival_hints(conflict: Conflict, request: Request, solution: Solution | None
                     f"{parent.name} requires {requirement.name} by that name: to install that build, request neither "
                     f"{framework} nor {release.package}"
                 )
+
+
+def _override_hints(conflict: Conflict, request: Request, solution: Solution | None) -> Iterator[Hint]:
+    """How to ignore bounds on a framework that a package has only in an extra, which nothing requested."""
+    stack = {choice.release.package: choice.release.version for choice in (solution.choices if solution else ())}
+    world = conflict.provider.world
+    for requirement, parent in conflict.causes:
+        if parent is None or parent.extra or parent.name in world.present or requirement.name not in stack:
+            continue
+        metadata = world.metadata(parent.releases, parent.fit.best)
+        if all(need.for_extra for need in metadata.requires or () if need.name == requirement.name):
+            override = f"{requirement.name}=={stack[requirement.name]}"
+            packages = request.packages._replace(overrides=(*request.packages.overrides, override))
+            text = f"ignore what only an extra of {parent.name} requires"
+            yield way_out(text, request._replace(packages=packages), request)
 
 
 def typed_requirements(request: Request) -> Iterator[tuple[str, Need]]:

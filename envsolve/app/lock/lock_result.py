@@ -53,20 +53,15 @@ class Locked(NamedTuple):
         return None if self.answer is None else self.answer.solution
 
 
-class Result:
+class Result(NamedTuple):
     """Makes the lock for a target. ``recorded`` is the request to record in the lock if it differs from ``request``."""
 
-    def __init__(
-        self,
-        request: Request,
-        recorded: Request | None,
-        matrix: Matrix,
-        target: Target,
-        wanted: Requirements,
-        where: Places,
-    ) -> None:
-        self._request, self._recorded, self._matrix = request, recorded, matrix
-        self._target, self._wanted, self._where = target, wanted, where
+    request: Request
+    recorded: Request | None
+    matrix: Matrix
+    target: Target
+    wanted: Requirements
+    where: Places
 
     def finished(
         self,
@@ -84,23 +79,23 @@ class Result:
         could not be read.
         """
         solution, interpreter = attempt.solution, attempt.interpreter
-        request = self._request
-        bare, _ = request_without_secrets(self._recorded or request)
-        now = for_target(self._wanted, Markers(interpreter.marker_values()))
+        request = self.request
+        bare, _ = request_without_secrets(self.recorded or request)
+        now = for_target(self.wanted, Markers(interpreter.marker_values()))
         needs, constraints = now.as_recorded
         answer = matrix_date = None
         if solution is not None:
-            matrix_date = matrix_date_of(solution.problem, self._matrix)
+            matrix_date = matrix_date_of(solution.problem, self.matrix)
             answer = Answer(
                 solution,
-                self._target.hosts,
+                self.target.hosts,
                 recorded_command(bare),
                 matrix_date,
                 __version__,
-                own_matrix=stack_is_own(self._matrix, solution)
-                or pins_are_own(self._matrix, pins, attempt.problem.platform),
+                own_matrix=stack_is_own(self.matrix, solution)
+                or pins_are_own(self.matrix, pins, attempt.problem.platform),
             )
-        default = self._where.default_shown
+        default = self.where.default_shown
         used = {pin.index_url.rstrip("/") for pin in pins if pin.index_url is not None}
         others = tuple(url for url in self._in_order(solution) if url != default and url in used)
         made = Made(
@@ -113,12 +108,12 @@ class Result:
             request_digest=now.digest,
             options=(*recorded_options(bare), *constraints),
         )
-        locked = wheels_lock(pins, interpreter, default, default_is_plain=self._where.is_plain)
-        evidence = (*evidence_of(locked, solution, self._matrix, read), *unread)
-        stack = None if solution is None else stack_of(solution, self._target.hosts, locked.versions)
+        locked = wheels_lock(pins, interpreter, default, default_is_plain=self.where.is_plain)
+        evidence = (*evidence_of(locked, solution, self.matrix, read), *unread)
+        stack = None if solution is None else stack_of(solution, self.target.hosts, locked.versions)
         locked = locked._replace(stack=stack, made=made._replace(evidence=evidence), indexes=others)
-        absent = left_out(self._wanted, pins, interpreter)
-        in_part = () if solution is None else runs_in_part(pins, solution, self._matrix)
+        absent = left_out(self.wanted, pins, interpreter)
+        in_part = () if solution is None else runs_in_part(pins, solution, self.matrix)
         notes = (*beside, *self._notes(attempt), *in_part, *absent, *(note for pin in pins for note in notes_of(pin)))
         if not attempt.problem.cpu and attempt.problem.gpus:
             notes = (*notes, *_for_the_cpu(pins))
@@ -134,22 +129,22 @@ class Result:
         return Locked(attempt.problem.platform, locked, answer, notes)
 
     def _in_order(self, solution: Solution | None) -> list[str]:
-        packages = self._target.request.packages
+        packages = self.target.request.packages
         own = [index_of(choice.release, packages) for choice in (solution.choices if solution else ())]
-        urls = (*filter(None, own), *self._where.mapped.values(), *self._where.extra)
+        urls = (*filter(None, own), *self.where.mapped.values(), *self.where.extra)
         return list(dict.fromkeys(without_secrets(url).rstrip("/") for url in urls))
 
     def _notes(self, attempt: Attempt) -> tuple[Note, ...]:
         solution = attempt.solution
         if solution is None:
             return tuple(_of_default_builds(attempt))
-        notes = [] if self._target.fell_to_cpu and not attempt.problem.cpu else list(self._target.notes)
-        if self._request.python is None:
+        notes = [] if self.target.fell_to_cpu and not attempt.problem.cpu else list(self.target.notes)
+        if self.request.python is None:
             named = attempt.request.requester.name_of("python")
             text = f"locked for Python {solution.python} (use {named} to choose another version)"
             notes.append(Note(PYTHON_CHOSEN, text).about(python=str(solution.python)))
         notes += self._without_cuda(solution)
-        own = (*notes_on_own_rows(solution), *self._matrix.notes)
+        own = (*notes_on_own_rows(solution), *self.matrix.notes)
         return (*notes, *own, *(it for it in solution.notes if it.code != SHARED_DEPENDENCIES))
 
     def _without_cuda(self, solution: Solution) -> Iterator[Note]:
@@ -166,7 +161,7 @@ class Result:
             command = None
             if len(solution.choices) == 1:
                 text += ". conda can install them"
-                command = command_of(self._request._replace(format="environment"))
+                command = command_of(self.request._replace(format="environment"))
             yield Note("cuda-not-included", text, command).about(
                 name=release.package, version=str(release.full_version), cuda=str(release.cuda)
             )
@@ -182,7 +177,7 @@ class Result:
         if beyond:
             names = ", ".join(beyond[:_FEW]) + (f" and {len(beyond) - _FEW} more" if len(beyond) > _FEW else "")
             text = f"glibc {interpreter.glibc} is assumed, and {names} cannot be installed with {COMMON_GLIBC}"
-            named = self._request.requester.name_of("glibc")
+            named = self.request.requester.name_of("glibc")
             yield Note("glibc-assumed", f"{text} (RHEL 8): set {named} to that of the machine")
 
 

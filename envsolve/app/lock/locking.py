@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from math import inf
 
-from envsolve.app.lock.existing_locks import LockFor, versions_in_python_lock
+from envsolve.app.lock.current_lock import current_lock
+from envsolve.app.lock.existing_locks import LockFor, stays, versions_in_python_lock
 from envsolve.app.lock.lock_refusal import NEWER_GLIBC, PACKAGES_CONFLICT
 from envsolve.app.lock.lock_request import LockRequest
 from envsolve.app.lock.lock_result import Locked
@@ -15,7 +17,6 @@ from envsolve.app.packages.direct_packages import with_direct
 from envsolve.app.packages.lock_evidence import Origin
 from envsolve.app.packages.lock_frameworks import holding_on, require_wheels, with_frameworks
 from envsolve.app.packages.lock_indexes import Start, is_of_pytorch, places, settings_of, start
-from envsolve.app.packages.lock_stacks import stays
 from envsolve.app.packages.requirements import Requirements, as_in_lock, read_requirements
 from envsolve.app.packages.wheel_ways import Tried, are_published, stack_text, ways_to_wheels
 from envsolve.app.request.command import way_out
@@ -46,7 +47,7 @@ def lock(lock_request: LockRequest, matrix: Matrix, environ: Mapping[str, str]) 
     request, hidden = request_without_secrets(lock_request.request)
     with start(lock_request.request, lock_request.network, environ) as began:
         try:
-            locks = [it.made(began.connection) for it in _locks_of(lock_request, began, matrix, environ)]
+            locks = [it.made() for it in _locks_of(lock_request, began, matrix, environ)]
             ways = tuple(_notes_on_source(locks, lock_request, began, matrix, environ))
         except UnsolvableError as error:
             if not any(it.kind == NEWER_GLIBC for it in error.hints):
@@ -59,8 +60,10 @@ def lock(lock_request: LockRequest, matrix: Matrix, environ: Mapping[str, str]) 
     return _solved(request, locks, (*ways, *began.wanted.notes, *began.where.notes, *began.connection.notes, *hidden))
 
 
-def _locks_of(lock_request: LockRequest, began: Start, matrix: Matrix, environ: Mapping[str, str]) -> list[TargetLock]:
-    """The locks to make, one for each platform. Raises UsageError, OutsideError."""
+def _locks_of(
+    lock_request: LockRequest, began: Start, matrix: Matrix, environ: Mapping[str, str], end: float = inf
+) -> list[TargetLock]:
+    """The locks to make before ``end``, one for each platform. Raises UsageError, OutsideError."""
     request, _ = request_without_secrets(lock_request.request)
     wanted, where, connection = began
     require_wheels(request)
@@ -68,7 +71,7 @@ def _locks_of(lock_request: LockRequest, began: Start, matrix: Matrix, environ: 
     require_linux_for_image([it.problem.platform for it in targets], request.format)
     holds = holding_on(it.problem for it in targets)
     wanted = with_direct(wanted, connection, request.format, holds, _commits(lock_request, targets))
-    return [TargetLock(lock_request, matrix, target, wanted, where) for target in targets]
+    return [TargetLock(lock_request, matrix, target, wanted, where, connection, end) for target in targets]
 
 
 def _without_pytorch_index(
@@ -97,9 +100,7 @@ def _ways(
     def attempt(request: Request, wanted: Requirements, end: float) -> list[Tried] | None:
         changed_request, changed_start = lock_request._replace(request=request), began._replace(wanted=wanted)
         try:
-            return [
-                it.tried(began.connection, end) for it in _locks_of(changed_request, changed_start, matrix, environ)
-            ]
+            return [it.tried() for it in _locks_of(changed_request, changed_start, matrix, environ, end)]
         except EnvsolveError:
             return None  # a hint must not end in an error of its own
 
@@ -161,7 +162,7 @@ def current_locks(
         now = as_in_lock(wanted, old.addresses)
         platform = target.problem.platform
         known = matrix if shelf is None else with_read(matrix, read_before(matrix, old.pins, shelf), platform)
-        again = TargetLock(lock_request, known, with_frameworks(target, now, where), now, where).current(old)
+        again = current_lock(old, lock_request, known, with_frameworks(target, now, where), now, where)
         if again is None:
             return None
         locks.append(again)

@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-
-from envsolve.app.lock.lock_notes import RefusalOf, Resolved
-from envsolve.app.lock.lock_refusal import packages_refusal, refusal, requiring
-from envsolve.app.packages.lock_stacks import Attempt
-from envsolve.app.packages.requirements import Requirements
-from envsolve.errors import OutsideError, UnsolvableError
+from envsolve.app.lock.lock_notes import Resolved
+from envsolve.app.lock.lock_refusal import refusal, requiring
+from envsolve.app.lock.target_search import TargetSearch
+from envsolve.errors import UnsolvableError
 from envsolve.model.need import is_limited
 from envsolve.model.request import Request
 from envsolve.resolve.closure.behind import Behind
-from envsolve.resolve.closure.resolve import Conflict, Found
 
 _MANY_MONTHS = 18
 
@@ -40,30 +36,15 @@ def _outdated(
     )
 
 
-def refusal_of_search(search: Callable[[], Found], attempt: Attempt) -> UnsolvableError | None:
-    """Run ``search`` and return why it finds no packages around a stack. None if it does, or the reason is unknown."""
-    try:
-        search()
-    except Conflict as conflict:
-        return packages_refusal(conflict, attempt.request, attempt.solution, attempt.interpreter)
-    except UnsolvableError as error:
-        return error
-    except OutsideError:
-        return None  # an explanation must not end in an error of its own
-    return None
-
-
-def require_recent(
-    made: Resolved, wanted: Requirements, request: Request, existing: Mapping[str, str], refusal_of: RefusalOf
-) -> None:
+def require_recent(made: Resolved, search: TargetSearch) -> None:
     """Raise UnsolvableError if the newest version of a requested package that fits is long out of date.
 
     An old version is accepted if another package requires it, if the request limits versions, if the machine runs only
     old releases of its framework, or if the existing lock has it. Two cases are refused anyway, as the old version was
     not made for this stack: a version from before the package began to limit its framework, next to a framework of
-    years later; and source of years ago instead of wheels that do not suit the GPU or the stack. ``existing`` are the
-    versions in the existing lock.
+    years later; and source of years ago instead of wheels that do not suit the GPU or the stack.
     """
+    request, wanted, existing = search.lock_request.request, search.wanted, search.versions
     of_stack = {it.package for it in made.attempt.releases}
     behind = (it for it in made.found.behind if not it.limited_by and it.name not in of_stack)
     old = [it for it in behind if (it.months or 0) > _MANY_MONTHS and it.version != existing.get(it.name)]
@@ -87,4 +68,4 @@ def require_recent(
     if outgrown or is_bounded:
         old = [it for it in made.found.behind if it.name in outgrown and it.months is not None]
     if old:
-        raise _outdated(old[0], refusal_of(made.attempt, {old[0].name: old[0].newest}), request)
+        raise _outdated(old[0], search.refusal_of(made.attempt, {old[0].name: old[0].newest}), request)

@@ -5,8 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from envsolve.app.packages.lock_frameworks import depends_on_python
 from envsolve.app.packages.requirements import Requirements
-from envsolve.app.request.refusal import OTHER_VERSIONS, refusal
+from envsolve.app.request.refusal import refusal
+from envsolve.app.solve.contradictions import bounds_on_frameworks, without_contradictions
 from envsolve.errors import Hint, UnsolvableError
 from envsolve.frameworks import FRAMEWORK_OF_WHEEL, FRAMEWORKS
 from envsolve.model.request import Request
@@ -18,24 +20,17 @@ _CUDA_BUILD = re.compile(r"cu\d+")
 
 
 def stack_refusal(
-    request: Request, problem: Problem, solver: Solver, wanted: Requirements, *, typed: Request, on_python: bool
+    request: Request, problem: Problem, solver: Solver, wanted: Requirements, *, typed: Request
 ) -> UnsolvableError:
-    """The error if the stack has no solution. ``on_python`` means that the requirements depend on the Python.
+    """The error if the stack has no solution. ``typed`` is the request without the frameworks among ``wanted``.
 
     A hint has a command if everything is on the command line. A framework in a file must be changed there.
     """
     frameworks = problem.frameworks
     error = _stack_refusal(request._replace(frameworks=frameworks), problem, solver, typed)
-    bounds = dict.fromkeys(
-        f"{need} ({origin})" for need, origin in wanted.needs if need.name in FRAMEWORK_OF_WHEEL and need.specifier
-    )
-    if bounds:
-        change = f": change {' and '.join(bounds)}"
-        error.hints = tuple(
-            Hint(f"{it.text}{change}", kind=it.kind) if it.kind in OTHER_VERSIONS else it for it in error.hints
-        )
-    error.hints = (*error.hints, *_cpu_hints(request, problem, solver, wanted, typed))
-    if on_python and typed.python is None:
+    hints = without_contradictions(error.hints, bounds_on_frameworks(wanted))
+    error.hints = (*hints, *_cpu_hints(request, problem, solver, wanted, typed))
+    if typed.python is None and depends_on_python(wanted):
         named = typed.requester.name_of("python")
         error.hints = (Hint(f"the framework requirements depend on the Python version: choose one with {named}"),)
     return error

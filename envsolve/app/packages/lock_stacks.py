@@ -12,10 +12,9 @@ from envsolve.app.packages.requirements import Requirements
 from envsolve.app.request.targets import Target, glibc_of
 from envsolve.frameworks import FRAMEWORK_OF_WHEEL
 from envsolve.index.fitting import Interpreter
-from envsolve.model.names import normalized
 from envsolve.model.package import Pin
 from envsolve.model.release import Release
-from envsolve.model.request import FrameworkRequest, Packages, Request
+from envsolve.model.request import FrameworkRequest, Request
 from envsolve.model.solution import Problem, Solution
 from envsolve.resolve.solver import Solver
 
@@ -81,9 +80,3 @@ def with_joined(problem: Problem, wanted: Requirements, joined: Sequence[str]) -
     """``problem`` with additional frameworks, limited by the constraints on them."""
     added = [FrameworkRequest(it, constraint_on(wanted, it, problem)) for it in joined]
     return problem._replace(frameworks=tuple(sorted((*problem.frameworks, *added), key=lambda it: it.framework)))
-
-
-def stays(packages: Packages, name: str) -> bool:
-    """Whether the pin of a package in an existing lock stays; ``-P`` may name a framework like ``-f`` does."""
-    names = {normalized(it) for it in packages.upgraded}
-    return not packages.upgrade and not names & {name, FRAMEWORK_OF_WHEEL.get(name, name)}

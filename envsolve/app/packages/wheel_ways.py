@@ -62,16 +62,19 @@ def ways_to_wheels(names: Collection[str], request: Request, wanted: Requirement
     others = not request.packages.extensions
 
     @cache
-    def solved(lifted: tuple[str, ...], *, extensions: bool) -> tuple[_Answer, Request] | None:
+    def freed(lifted: tuple[str, ...], *, extensions: bool) -> _Answer | None:
         free = changes.to(dict.fromkeys(lifted, SpecifierSet()), extensions=extensions)
-        answer = _with_wheels(names, attempt(*free, end)) if monotonic() < end else None
+        return _with_wheels(names, attempt(*free, end)) if monotonic() < end else None
+
+    def solved(lifted: tuple[str, ...], *, extensions: bool) -> tuple[_Answer, Request] | None:
+        answer = freed(lifted, extensions=extensions)
         if answer is None:
             return None
         instead, needs = changes.to({it: answer.versions_of(it) for it in lifted}, extensions=extensions)
         answer = _with_wheels(names, attempt(instead, needs, end)) if lifted else answer
         return None if answer is None else (answer, instead)
 
-    if (changes.limits or others) and solved(changes.limits, extensions=True) is None:
+    if (changes.limits or others) and freed(changes.limits, extensions=True) is None:
         return
     for lifted in (it for count in range(len(changes.limits) + 1) for it in combinations(changes.limits, count)):
         found = solved(lifted, extensions=request.packages.extensions) if lifted else None

@@ -6,7 +6,7 @@ nothing that still runs; a note says what it makes possible.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, NamedTuple, NoReturn
@@ -15,16 +15,16 @@ from envsolve.app.any_lock.environment_file import environment_file
 from envsolve.app.lock.existing_locks import (
     LockFor,
     as_far_as_read,
-    is_gone,
     locks_in,
+    notes_on_upgraded,
     nothing,
+    stays,
     versions_in_answer,
     versions_in_python_lock,
 )
 from envsolve.app.lock.lock_request import LockRequest
 from envsolve.app.matrix.unknown_releases import knowing_new_releases
 from envsolve.app.packages.conda_requirements import excluded_notes
-from envsolve.app.packages.lock_stacks import stays
 from envsolve.app.project.project_requests import FileRequest, file_requests, key_of
 from envsolve.app.request.network import Network
 from envsolve.app.request.targets import platforms_of, targets_of
@@ -46,7 +46,6 @@ from envsolve.model.lock_format import (
     VENV_FORMATS,
     format_for_file,
 )
-from envsolve.model.names import normalized
 from envsolve.model.note import Note
 from envsolve.model.request import Packages, Policy
 from envsolve.model.solution import Solution
@@ -129,7 +128,9 @@ def lock_project(project: Project, how: ProjectLock, matrix: Matrix, environ: Ma
         locking.lock(project, it)
     files = tuple(locking.files)
     excluded = (note for it in wanted for note in excluded_notes(it.request, this_platform()))
-    notes = tuple(dict.fromkeys((*locking.notes, *excluded, *_upgraded_in_vain(how, files))))
+    existing = [it.existing for it in files if it.existing is not None] if how.upgraded else []
+    upgraded = notes_on_upgraded(how.upgraded, existing, [it.lock for it in files if it.lock is not None])
+    notes = tuple(dict.fromkeys((*locking.notes, *excluded, *upgraded)))
     return LockedProject(files, notes)
 
 
@@ -342,14 +343,6 @@ def _read(path: Path) -> str | None:
         return read_text(path, LONGEST)
     except FileError as error:
         raise UsageError("file-unreadable", f"cannot read {path}: {error.reason}") from None
-
-
-def _upgraded_in_vain(how: ProjectLock, files: Sequence[LockedFile]) -> Iterator[Note]:
-    """Notes on names of -P that no file has, probably typos."""
-    locks = [lock for it in files for lock in (it.existing, it.lock) if lock is not None] if how.upgraded else []
-    for name in how.upgraded:
-        if not any(is_gone(package, (normalized(name),)) for lock in locks for package in lock.versions):
-            yield Note("not-locked", f"-P {name}: not in any lock of the project").about(name=name)
 
 
 def _refuse_outputs(project: Project, file: Sequence[FileRequest], matrix: Matrix, *, overwrites: bool) -> None:

@@ -43,7 +43,7 @@ def _refusal(request: Request, problem: Problem, solver: Solver) -> UnsolvableEr
         return _several_stacks(request, problem, conflict, solver)
     error = _error(conflict.code, conflict.message, conflict)
     ways = ways_out(request, problem, conflict.minimal, solver)[:_MOST_WAYS_OUT]
-    error.hints = tuple(_hint(way, request) for way in ways)
+    error.hints = tuple(_hint(way, request, solver) for way in ways)
     return error
 
 
@@ -55,10 +55,10 @@ def _refusal_of_one(number: int, request: Request, problem: Problem, solver: Sol
     error = _error(conflict.code, conflict.message, conflict)
     minimal = [it._replace(number=number) if it.kind in _OF_MACHINES else it for it in conflict.minimal]
     ways = [way for way in ways_out(request, problem, minimal, solver) if not way.request.wants_cpu]
-    error.hints = tuple(_hint(way, request) for way in ways[:_MOST_WAYS_OUT])
+    error.hints = tuple(_hint(way, request, solver) for way in ways[:_MOST_WAYS_OUT])
     if not ways:
         alone = ways_out(_request_for(request, [machine]), by_itself, conflict.minimal, solver)[:_MOST_WAYS_OUT]
-        hints = (_hint(way, request) for way in alone)
+        hints = (_hint(way, request, solver) for way in alone)
         error.hints = tuple(hint._replace(text=f"for {_name_of(machine)} alone: {hint.text}") for hint in hints)
     return error
 
@@ -84,7 +84,7 @@ def _machines_in(minimal: Sequence[Constraint]) -> list[int]:
     return sorted({constraint.number for constraint in minimal if constraint.kind in _OF_MACHINES})
 
 
-def _hint(way: WayOut, original: Request) -> Hint:
+def _hint(way: WayOut, original: Request, solver: Solver) -> Hint:
     """The hint with its command. If another host needs a new driver, its host file must be written again."""
     if way.on and (any(it.name == way.on[0] for it in original.named_hosts) or machine_of(way.on[0]) is not None):
         return Hint(f"{way.text}; then set it with {original.requester.name_of('driver')}", kind=way.kind)
@@ -93,7 +93,18 @@ def _hint(way: WayOut, original: Request) -> Hint:
     if way.on:
         command = f"envsolve detect --json > {way.on[0]}"
         return Hint(f"{way.text}; then write its host file again", command, way.kind)
-    return way_out(way.text, way.request, original, way.kind)
+    return way_out(way.text, _on_each_platform(way, solver), original, way.kind)
+
+
+def _on_each_platform(way: WayOut, solver: Solver) -> Request:
+    """The request of a way out for all its platforms if each has an answer, else for the one that was solved."""
+    request, solved = way.request, way.solution.problem
+    problem = solved._replace(frameworks=request.frameworks, python=request.python, cuda=request.cuda)
+    for platform in request.platforms:
+        machines = tuple(it._replace(windows_driver=platform.is_windows) for it in problem.machines)
+        if not solver.can_solve(request, problem._replace(platform=platform, machines=machines)):
+            return request._replace(platforms=(problem.platform,))
+    return request
 
 
 def _several_stacks(request: Request, problem: Problem, conflict: Conflict, solver: Solver) -> UnsolvableError:

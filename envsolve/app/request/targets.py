@@ -32,8 +32,8 @@ OF_LOCK = "the lock"
 class Target(NamedTuple):
     """The problem of a request on one platform, the hosts that it was made from, and notes.
 
-    ``request`` is the part of the whole request for this platform. ``fell_to_cpu`` means that no GPU was found and the
-    CPU was not requested.
+    ``request`` is the whole request, so that commands for it keep all platforms; of its host files only those of this
+    platform. ``fell_to_cpu`` means that no GPU was found and the CPU was not requested.
     """
 
     request: Request
@@ -66,7 +66,10 @@ def targets_of(request: Request, matrix: Matrix, environ: Mapping[str, str]) -> 
         named: list[tuple[Platform, ...]] = [(platform,) for platform in request.platforms] or [()]
         each = (request._replace(platforms=platforms) for platforms in named)
         parts = [(part, (only_host(part, matrix, environ),)) for part in each]
-    return tuple(_target(part, hosts, matrix, environ, CPU_ENVIRONMENT) for part, hosts in parts)
+    targets = (_target(part, hosts, matrix, environ, CPU_ENVIRONMENT) for part, hosts in parts)
+    if request.hosts:
+        return tuple(targets)
+    return tuple(it._replace(request=it.request._replace(platforms=request.platforms)) for it in targets)
 
 
 def platforms_of(request: Request, matrix: Matrix) -> tuple[Platform, ...]:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from envsolve.app.packages.conda_requirements import CondaRequirements, is_environment_file, requirements_on
+from envsolve.app.packages.conda_requirements import is_environment_file, requirements_on
+from envsolve.app.packages.requirements import Requirements
 from envsolve.app.request.refusal import OTHER_VERSIONS
 from envsolve.app.request.targets import Target
 from envsolve.errors import Hint
@@ -12,7 +13,6 @@ from envsolve.frameworks import FRAMEWORK_OF_CONDA, FRAMEWORK_OF_WHEEL
 from envsolve.model.cuda_packages import CUDA_PACKAGES, CUDATOOLKIT
 from envsolve.model.match_spec import parse_match_spec
 from envsolve.model.prose import sentence_list
-from envsolve.model.request import Request
 
 _BOUNDED: dict[str, tuple[str, ...]] = {
     "python": ("other-python",),
@@ -22,21 +22,33 @@ _BOUNDED: dict[str, tuple[str, ...]] = {
 """The kinds of hints that the version of a conda package contradicts."""
 
 
-def without_contradictions(hints: Iterable[Hint], target: Target) -> Iterator[Hint]:
-    """Yield ``hints``; one that a requirement of ``target`` contradicts says to change that, instead of its command."""
-    bounds = list(_bounds(requirements_on(target.request.packages, target.problem.platform), target.request))
+Bound = tuple[tuple[str, ...], str]
+"""A requirement that limits the stack: the kinds of hints that it contradicts, and its text."""
+
+
+def without_contradictions(hints: Iterable[Hint], bounds: Iterable[Bound]) -> Iterator[Hint]:
+    """Yield ``hints``; one that a requirement contradicts says to change that, instead of its command."""
+    bounds = tuple(bounds)
     for hint in hints:
         limiting = dict.fromkeys(text for kinds, text in bounds if hint.kind in kinds)
         yield Hint(f"{hint.text}: change {sentence_list(limiting)}", kind=hint.kind) if limiting else hint
 
 
-def _bounds(requirements: CondaRequirements, request: Request) -> Iterator[tuple[tuple[str, ...], str]]:
-    """The requirements that limit the stack, each with the kinds of hints that it contradicts."""
-    files = sentence_list(filter(is_environment_file, request.packages.files))
+def bounds_on_frameworks(requirements: Requirements) -> Iterator[Bound]:
+    """The requirements that limit frameworks by the names of their wheels."""
+    for need, origin in requirements.needs:
+        if need.specifier and need.name in FRAMEWORK_OF_WHEEL:
+            yield OTHER_VERSIONS, f"{need} ({origin})"
+
+
+def bounds_on_stack(target: Target) -> Iterator[Bound]:
+    """The requirements of ``target``, also on conda packages, that limit its stack."""
+    packages = target.request.packages
+    requirements = requirements_on(packages, target.problem.platform)
+    files = sentence_list(filter(is_environment_file, packages.files))
     for it in requirements.conda:
         spec = parse_match_spec(it.spec)
         if spec.version or spec.name == CUDATOOLKIT:
             yield _BOUNDED.get(spec.name, ()), f"{it.spec} in {files}"
-    for need, origin in requirements.python.needs if requirements.python else ():
-        if need.specifier and need.name in FRAMEWORK_OF_WHEEL:
-            yield OTHER_VERSIONS, f"{need} ({origin})"
+    if requirements.python:
+        yield from bounds_on_frameworks(requirements.python)

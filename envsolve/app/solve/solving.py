@@ -217,9 +217,9 @@ def _refusal(target: Target, solver: Solver, *, several: bool) -> UnsolvableErro
 
     error = refusal(target.request, target.problem, solver)
     if target.request.packages.are_named:
-        from envsolve.app.solve.contradictions import without_contradictions
+        from envsolve.app.solve.contradictions import bounds_on_stack, without_contradictions
 
-        error.hints = tuple(without_contradictions(error.hints, target))
+        error.hints = tuple(without_contradictions(error.hints, bounds_on_stack(target)))
     if several:
         error.message = f"{target.problem.platform}: {error.message}"
     return error

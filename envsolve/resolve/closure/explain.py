@@ -11,6 +11,7 @@ from operator import and_, or_
 
 from envsolve.errors import OutsideError
 from envsolve.model.need import Need
+from envsolve.model.prose import sentence_list
 from envsolve.model.versions import LibcVersion
 from envsolve.resolve.closure.bounds import THE_STACK
 from envsolve.resolve.closure.provider import Pick, Provider, Requirement
@@ -247,7 +248,8 @@ def _unfit(name: str, conflict: Conflict) -> Iterator[str]:
     """Why versions in the range cannot be installed, if that leaves none."""
     releases = _releases(name, conflict)
     if releases is None:
-        yield f"no package index has {name}"
+        urls = conflict.provider.world.indexes.urls_for(name)
+        yield f"{sentence_list(urls)} {'does' if len(urls) == 1 else 'do'} not have {name}"
         return
     for unfit, version in reasons_of(name, conflict).items():
         needed = _needed_glibc(version, releases, conflict) if unfit is Unfit.NEWER_GLIBC else None

@@ -70,6 +70,17 @@ def test_json_is_also_read_back(envsolve: Envsolve, tmp_path: Path) -> None:
     assert found.python is not None
 
 
+def test_an_upgrade_changes_what_locked_keeps_and_nothing_else(envsolve: Envsolve, tmp_path: Path) -> None:
+    path = tmp_path / "environment.yml"
+    assert envsolve(*OLDER, "-o", str(path)).code == 0
+    of_stack = "note: -P pytorch has no effect: there is no existing lock whose versions are kept\n"
+    assert of_stack in envsolve(*OLDER, "-P", "pytorch").err
+    done = envsolve(*NEWER, "-P", "pytorch", "--prefer", "locked", "-o", str(path))
+    assert (done.code, of_stack in done.err) == (0, False)
+    versions = {name: version for name, version, _ in versions_at(path).packages}
+    assert versions["pytorch"] != "2.9.1"
+
+
 @pytest.mark.parametrize("name", ["environment.yml", "answer.json"])
 def test_locked_keeps_everything_that_still_fits(name: str, envsolve: Envsolve, tmp_path: Path) -> None:
     path = tmp_path / name

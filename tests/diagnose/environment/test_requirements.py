@@ -181,4 +181,4 @@ def test_markers_are_read_for_the_environment_and_not_for_this_process(empty: Pa
         ("3.9.1", Platform.WIN_64, "of-windows"),
         ("3.9.1", Platform.LINUX_AARCH64, "of-arm"),
     ):
-        assert [it.name for it in wanted_of(packages, python, platform)] == [name]
+        assert [it.need.name for it in wanted_of(packages, python, platform)] == [name]

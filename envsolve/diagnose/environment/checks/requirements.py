@@ -15,7 +15,6 @@ import re
 from collections import defaultdict
 from collections.abc import Iterator
 
-from packaging.requirements import Requirement
 from packaging.version import Version
 
 from envsolve.diagnose.environment.builds import Build
@@ -24,6 +23,7 @@ from envsolve.diagnose.environment.scene import Scene
 from envsolve.diagnose.environment.wanted import Wanted
 from envsolve.frameworks import FRAMEWORKS, frameworks_among
 from envsolve.model.finding import Finding, Severity
+from envsolve.model.need import Need, specifier_of
 from envsolve.model.versions import parsed_version
 from envsolve.validation.metadata import Package
 
@@ -39,24 +39,24 @@ def requirements(scene: Scene) -> Iterator[Finding]:
     for wanted in scene.wanted:
         if not _concerns(wanted) or not _is_unmet(wanted, scene):
             continue
-        installed = scene.packages.by_name.get(wanted.name)
+        installed = scene.packages.by_name.get(wanted.need.name)
         if installed is not None and _is_pair(wanted) and _breaks(wanted, installed):
             requirer = wanted.requirer
             finding = scene.finding(
                 "companion-of-other-version",
                 (
-                    f"{requirer.folder.name}: Requires-Dist: {wanted.requirement}",
+                    f"{requirer.folder.name}: Requires-Dist: {wanted.need}",
                     f"{installed.folder.name} is installed",
                 ),
                 about=requirer,
                 other=installed.name,
                 other_version=installed.version,
-                requirement=_text(wanted.requirement),
+                requirement=_text(wanted.need),
             )
-            pairs.setdefault((requirer.name, wanted.name), finding)
+            pairs.setdefault((requirer.name, wanted.need.name), finding)
         else:
             label = wanted.requirer.label
-            plain[label].setdefault(_text(wanted.requirement), wanted)
+            plain[label].setdefault(_text(wanted.need), wanted)
             worst = severities.get(label, Severity.INFO)
             severities[label] = worst if wanted.assumed else Severity.WARNING
     yield from pairs.values()
@@ -108,19 +108,19 @@ def companions_of_one_cuda(scene: Scene) -> Iterator[Finding]:
 
 def _concerns(wanted: Wanted) -> bool:
     """Whether the requirement matters to the GPU stack; parts that need the same version have another check."""
-    if any(re.fullmatch(parts, wanted.name) for it in FRAMEWORKS.values() for parts in it.same_version):
+    if any(re.fullmatch(parts, wanted.need.name) for it in FRAMEWORKS.values() for parts in it.same_version):
         return False
-    return is_of_gpu_stacks(wanted.requirer.name) or is_of_gpu_stacks(wanted.name)
+    return is_of_gpu_stacks(wanted.requirer.name) or is_of_gpu_stacks(wanted.need.name)
 
 
 def _is_unmet(wanted: Wanted, scene: Scene) -> bool:
     """Whether the installed version does not meet the requirement."""
-    installed = scene.packages.by_name.get(wanted.name)
+    installed = scene.packages.by_name.get(wanted.need.name)
     if installed is None:
         missed = not wanted.assumed and not wanted.requirer.is_of_conda and is_of_gpu_stacks(wanted.requirer.name)
-        return missed and not wanted.requirer.editable and not _stands_in(wanted.name, scene)
+        return missed and not wanted.requirer.editable and not _stands_in(wanted.need.name, scene)
     version = parsed_version(installed.version)
-    if version is None or wanted.requirement.specifier.contains(version, prereleases=True):
+    if version is None or specifier_of(wanted.need.specifier).contains(version, prereleases=True):
         return False
     of_conda = wanted.requirer.is_of_conda and installed.is_of_conda
     return not of_conda or _is_pair(wanted)  # # conda's own metadata decided, and relaxes what wheels pin
@@ -132,22 +132,23 @@ def _stands_in(name: str, scene: Scene) -> bool:
     return any(it.name in there for it in frameworks_among([name]))
 
 
-def _text(requirement: Requirement) -> str:
-    return f"{requirement.name}{requirement.specifier}"
+def _text(need: Need) -> str:
+    return f"{need.name}{need.specifier}"
 
 
 def _is_pair(wanted: Wanted) -> bool:
     """Whether the two must match."""
-    pairs = (pair for it in FRAMEWORKS.values() for pair in it.pairs.items())
-    return any(re.fullmatch(one, wanted.requirer.name) and re.fullmatch(other, wanted.name) for one, other in pairs)
+    names = wanted.requirer.name, wanted.need.name
+    return any(all(map(re.fullmatch, pair, names)) for it in FRAMEWORKS.values() for pair in it.pairs.items())
 
 
 def _breaks(wanted: Wanted, installed: Package) -> bool:
     """Whether the difference prevents loading; a patch release of a framework keeps its interface."""
     version = parsed_version(installed.version)
-    if not frameworks_among([wanted.name]) or version is None:
+    if not frameworks_among([wanted.need.name]) or version is None:
         return True
-    pinned = [parsed_version(it.version) for it in wanted.requirement.specifier if it.operator in ("==", "===", "~=")]
+    clauses = specifier_of(wanted.need.specifier)
+    pinned = [parsed_version(it.version) for it in clauses if it.operator in ("==", "===", "~=")]
     return not any(it is not None and it.release[:2] == version.release[:2] for it in pinned)
 
 
@@ -180,17 +181,17 @@ def _spoken(variant: str) -> str:
 
 def _not_met(unmet: list[Wanted], severity: Severity, scene: Scene) -> Finding:
     package, first = unmet[0].requirer, unmet[0]
-    installed = {it.name: scene.packages.get(it.name) for it in unmet}
+    installed = {it.need.name: scene.packages.get(it.need.name) for it in unmet}
     versions = {name: None if it is None else it.version for name, it in installed.items()}
-    evidence = (f"{package.label}: {_text(it.requirement)}; installed: {versions[it.name] or 'none'}" for it in unmet)
+    evidence = (f"{package.label}: {_text(it.need)}; installed: {versions[it.need.name] or 'none'}" for it in unmet)
     return scene.finding(
         "requirement-not-met",
         evidence,
         about=package,
         severity=severity,
-        requirement=_text(first.requirement),
-        other=first.name,
-        other_version=versions[first.name],
+        requirement=_text(first.need),
+        other=first.need.name,
+        other_version=versions[first.need.name],
         more_requirements=len(unmet) - 1,
         is_framework=bool(frameworks_among([package.name])),
         installer=scene.installer_of(package),
