@@ -107,7 +107,7 @@ def _added_to_environment(options: dict[str, Any]) -> int:
     from envsolve.model.request import Packages, Request
 
     require_not_typed(("project", "lock_file"), "is about a project, and --prefix without --sync is not")
-    progress = Progress(wanted=not options["no_progress"] and not options["quiet"], doing="adding")
+    progress = Progress.of(options, "adding")
     packages = Packages(
         requirements=options["words"],
         allow_builds=options["allow_builds"],
@@ -124,10 +124,8 @@ def _added_to_environment(options: dict[str, Any]) -> int:
     matrix, network = matrix_of(options), network_of(options)
     addition_request = AddRequest(options["prefix"], request, network, matrix, progress.show, progress.packages)
     with interruptible():
-        try:
+        with progress:
             addition = planned(addition_request, os.environ)
-        finally:
-            progress.clear()
         note_each(addition.notes, options)
         lines = "".join(f"  {spelled(it)}\n" for it in addition.changes)
         notes: tuple[Note, ...] = ()
@@ -142,12 +140,10 @@ def _added_to_environment(options: dict[str, Any]) -> int:
         else:
             if not options["quiet"]:
                 click.echo(lines, nl=False, err=True)
-            try:
+            with progress:
                 notes = install(
                     addition, installer_network(options), os.environ, progress.show, builds=options["allow_builds"]
                 )
-            finally:
-                progress.clear()
             note_each(notes, options)
     if options["print_json"]:
         it = addition.inventory

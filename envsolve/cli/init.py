@@ -324,7 +324,7 @@ def _locks(project: Project, options: dict[str, Any], matrix: Matrix) -> tuple[d
     if options["no_lock"]:
         require_wheels(project, matrix, os.environ)
         return {}, ()
-    progress = Progress(wanted=not options["no_progress"] and not options["quiet"])
+    progress = Progress.of(options)
     progress.show("packages")
     how = ProjectLock(network_of(options), show=progress.show, counted=progress.packages, replaces=True)
     try:

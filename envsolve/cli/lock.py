@@ -109,7 +109,7 @@ def lock_files(
 
     around = options.get("around")
     matrix = matrix_of(options)
-    progress = Progress(wanted=not options["no_progress"] and not options["quiet"])
+    progress = Progress.of(options)
     how = ProjectLock(
         network_of(options),
         options["upgrade"],
