@@ -13,7 +13,7 @@ import os
 import select
 import stat
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -53,16 +53,8 @@ def read_bytes(path: Path | str, limit: int, *, follow: bool = True) -> bytes | 
     """
     if not follow and os.path.islink(path):  # noqa: PTH114 - it never raises
         raise FileError("it is a link")
-    descriptor = _opened(path, 0 if follow else _NO_LINK)
-    if descriptor is None:
-        return None
-    try:
-        _require_regular(descriptor)
-        return _limited(_pieces(descriptor), limit)
-    except OSError as error:
-        raise _unreadable(error) from None
-    finally:
-        os.close(descriptor)
+    with _open(path, _require_regular, 0 if follow else _NO_LINK) as descriptor:
+        return None if descriptor is None else _limited(_pieces(descriptor), limit)
 
 
 def read_head(path: Path | str, limit: int) -> bytes | None:
@@ -70,21 +62,15 @@ def read_head(path: Path | str, limit: int) -> bytes | None:
 
     Raises FileError if it is not a regular file or cannot be read.
     """
-    descriptor = _opened(path, 0)
-    if descriptor is None:
-        return None
-    try:
-        _require_regular(descriptor)
+    with _open(path, _require_regular) as descriptor:
+        if descriptor is None:
+            return None
         content = bytearray()
         for piece in _pieces(descriptor):
             content += piece
             if len(content) >= limit:
                 break
         return bytes(content[:limit])
-    except OSError as error:
-        raise _unreadable(error) from None
-    finally:
-        os.close(descriptor)
 
 
 def open_regular(path: Path | str) -> BinaryIO:
@@ -112,16 +98,8 @@ def read_argument(name: str, limit: int) -> bytes | None:
     """
     if name == "-":
         return _limited(_stdin_pieces(), limit)
-    descriptor = _opened(name, 0)
-    if descriptor is None:
-        return None
-    try:
-        _require_readable(descriptor)
-        return _limited(_pieces(descriptor), limit)
-    except OSError as error:
-        raise _unreadable(error) from None
-    finally:
-        os.close(descriptor)
+    with _open(name, _require_readable) as descriptor:
+        return None if descriptor is None else _limited(_pieces(descriptor), limit)
 
 
 def open_argument(name: str) -> BinaryIO:
@@ -215,6 +193,25 @@ def toml_document(text: str) -> dict[str, Any]:
 
 
 _TOO_DEEP = "it is nested too deep"
+
+
+@contextlib.contextmanager
+def _open(path: Path | str, require: Callable[[int], None], flags: int = 0) -> Iterator[int | None]:
+    """The descriptor of the file at ``path`` after the check ``require``, None if there is no such file.
+
+    An OSError in the block becomes a FileError.
+    """
+    descriptor = _opened(path, flags)
+    if descriptor is None:
+        yield None
+        return
+    try:
+        require(descriptor)
+        yield descriptor
+    except OSError as error:
+        raise _unreadable(error) from None
+    finally:
+        os.close(descriptor)
 
 
 def _opened(path: Path | str, flags: int) -> int | None:
