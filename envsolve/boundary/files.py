@@ -186,7 +186,7 @@ def toml_document(text: str) -> dict[str, Any]:
 
     try:
         return tomli.loads(text)
-    except ValueError as error:  # # also a number of thousands of digits, which raises no TOMLDecodeError
+    except ValueError as error:  # also a number of thousands of digits, which raises no TOMLDecodeError
         raise FileError(f"it is not TOML: {short_line(str(error))}", getattr(error, "lineno", None)) from None
     except RecursionError:
         raise FileError(_TOO_DEEP) from None
@@ -295,7 +295,7 @@ def _of_pipe(descriptor: int, size: int) -> bytes:
     """
     if not _is_ready(descriptor, OPENING):
         if not os.get_blocking(descriptor):
-            with contextlib.suppress(BlockingIOError):  # # raised if a program has it open
+            with contextlib.suppress(BlockingIOError):  # raised if a program has it open
                 if piece := os.read(descriptor, size):
                     return piece
                 raise FileError("no program writes to this pipe")

@@ -86,7 +86,7 @@ def is_system_text(text: str) -> bool:
     """Whether the system accepts ``text`` as a path, an argument or the value of a variable."""
     try:
         return b"\0" not in os.fsencode(text)
-    except UnicodeEncodeError:  # # a lone surrogate, which JSON can contain
+    except UnicodeEncodeError:  # a lone surrogate, which JSON can contain
         return False
 
 

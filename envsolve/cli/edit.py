@@ -118,7 +118,7 @@ def _added_to_environment(options: dict[str, Any]) -> int:
         gpus=options["gpus"],
         index_url=options["index_url"],
         extra_index_urls=options["extra_index_urls"],
-        format="requirements",  # # only wheels, and of every kind
+        format="requirements",  # only wheels, and of every kind
         packages=packages,
     )
     matrix, network = matrix_of(options), network_of(options)
@@ -161,7 +161,7 @@ def _edited(edit: Callable[[Path, str, Sequence[str]], str], verb: str, options:
         require_not_typed(("prefix", "lock_file"), "requires --sync")
     path, words = project_file(options["project"]), options["words"]
     before = read_text(path)
-    project_of(path, before)  # # reports an existing mistake with its line
+    project_of(path, before)  # reports an existing mistake with its line
     after = edit(path, before, words)
     mark = codecs.BOM_UTF8.decode() if path.read_bytes().startswith(codecs.BOM_UTF8) else ""
     edited = [(path, mark + after)] if after != before else []

@@ -51,7 +51,7 @@ def claiming(prefix: Path) -> Iterator[None]:
     """
     file, before = _file(prefix), _claim(prefix)
     ended = threading.Event()
-    files = "" if before is None else before.files  # # of an environment that was set aside, and may come back
+    files = "" if before is None else before.files  # of an environment that was set aside, and may come back
     if file is None or not _write(file, prefix, files):
         yield
         return

@@ -79,7 +79,7 @@ def _rows(text: str) -> Iterator[Row]:
             row = next(rows)
         except StopIteration:
             return
-        except csv.Error:  # # an unterminated field, or a NUL
+        except csv.Error:  # an unterminated field, or a NUL
             continue
         if row and _stays_below(row[0]):
             digest = row[1] if len(row) > 1 else ""
@@ -296,7 +296,7 @@ def _is_utf8(content: bytes) -> bool:
     try:
         content.decode("utf-8")
     except UnicodeDecodeError as error:
-        return error.end == len(content) == _HEAD  # # the limit cuts a character in two
+        return error.end == len(content) == _HEAD  # the limit cuts a character in two
     return True
 
 

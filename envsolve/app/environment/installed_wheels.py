@@ -187,6 +187,6 @@ def _requires(packages: Sequence[Package], markers: Markers) -> dict[str, set[st
 
 def _needs(package: Package, extras: Iterable[str], markers: Markers) -> Iterator[Need]:
     for need in package.needs:
-        with suppress(ValueError):  # # a marker that is invalid
+        with suppress(ValueError):  # a marker that is invalid
             if any(markers.holds(need.marker, extra) for extra in tuple(extras)):
                 yield need
