@@ -78,7 +78,7 @@ def is_claimed(prefix: Path) -> bool:
     return _claim(prefix) is not None
 
 
-def list_files(prefix: Path, ignored: tuple[str, ...], foreign: Collection[Path] = ()) -> None:
+def list_files(prefix: Path, ignored: tuple[str, ...], foreign: Collection[Path]) -> None:
     """List the files of the claimed and finished directory, except those that are ``foreign``. Raises OSError.
 
     Top-level entries in ``ignored`` are skipped.
