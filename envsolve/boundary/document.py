@@ -7,7 +7,6 @@ file are the same. If the cache cannot be read or written, the TOML is parsed.
 
 from __future__ import annotations
 
-import os
 import pickle
 import sys
 from collections.abc import Callable, Iterator
@@ -16,7 +15,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, TypeVar
 
-from envsolve.boundary.files import FileError, decoded, read_bytes, toml_document
+from envsolve.boundary.files import FileError, decoded, read_bytes, replace_file, toml_document
 from envsolve.boundary.user_directories import cache_directory, sharing_problem
 from envsolve.errors import Hint, MatrixError
 
@@ -80,17 +79,10 @@ class TomlFile:
             return
         content = pickle.dumps(keyed, pickle.HIGHEST_PROTOCOL)
         for folder in islice(self._folders(), 1 if sys.dont_write_bytecode else 0, None):
-            place = folder / self._file_name(name)
-            temporary = f"{place}.{os.getpid()}"
-            try:
+            with suppress(OSError):
                 folder.mkdir(mode=0o777 if folder.name == _BESIDE else 0o700, parents=True, exist_ok=True)
-                Path(temporary).write_bytes(content)
-                os.replace(temporary, place)  # noqa: PTH105
-            except OSError:
-                with suppress(OSError):
-                    Path(temporary).unlink()
-                continue
-            return
+                replace_file(folder / self._file_name(name), content)
+                return
 
     def _folders(self) -> Iterator[Path]:
         """Beside the TOML file, and in the user's cache directory in case the installation is read-only."""

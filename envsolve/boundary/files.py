@@ -1,4 +1,4 @@
-"""Read files that others wrote: regular files only, up to a limit, and without waiting forever.
+"""Read files that others wrote: regular files only, up to a limit, and without waiting forever. Replace own ones.
 
 A checkout or an environment may contain a FIFO that no program writes to, a link to ``/dev/zero``, or a file of many
 gigabytes. A pipe is read only if the user named it on the command line (``-r <(...)``, ``-``).
@@ -145,6 +145,17 @@ class _Pipe(io.RawIOBase):
         if not self.closed:
             os.close(self._descriptor)
         super().close()
+
+
+def replace_file(path: Path, content: bytes) -> None:
+    """Replace the file at ``path`` atomically. Raises OSError; the previous file is unchanged then."""
+    temporary = path.with_name(f"{path.name}.{os.urandom(6).hex()}")
+    try:
+        temporary.write_bytes(content)
+        temporary.replace(path)
+    except OSError:
+        temporary.unlink(missing_ok=True)
+        raise
 
 
 def link_in(directory: Path, name: str) -> str | None:

@@ -19,7 +19,7 @@ from hashlib import blake2b, sha256
 from pathlib import Path
 from typing import NamedTuple
 
-from envsolve.boundary.files import FileError, json_value, read_bytes
+from envsolve.boundary.files import FileError, json_value, read_bytes, replace_file
 from envsolve.boundary.user_directories import state_directory
 from envsolve.create.record import LOCKS
 
@@ -189,9 +189,7 @@ def _identity(prefix: Path) -> dict[str, object]:
 def _write(file: Path, prefix: Path, files: str = "") -> bool:
     try:
         file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        temporary = file.with_suffix(f".{os.getpid()}")
-        temporary.write_text(json.dumps({**_identity(prefix), "files": files}), encoding="utf-8")
-        temporary.replace(file)
+        replace_file(file, json.dumps({**_identity(prefix), "files": files}).encode())
     except OSError:
         return False
     return True
