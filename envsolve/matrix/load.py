@@ -169,8 +169,7 @@ class Matrix:
 
     def build_rows(self, package: str, platform: Platform | None = None) -> tuple[BuildFacts, ...]:
         """Return the same without what :meth:`with_builds` added."""
-        known = (facts for facts in self._packages.builds if facts.package == package)
-        curated = tuple(known) if package in self._package_names else ()
+        curated = () if self._packages is None else (it for it in self._packages.builds if it.package == package)
         of_wheels = self._extension(package) if package in self._extensions else ()
         facts = (*of_wheels, *curated)
         for overlay in self._overlays:
@@ -214,24 +213,16 @@ class Matrix:
     @property
     def places(self) -> tuple[Place, ...]:
         """The directories and libraries that only one package may have at a time."""
-        return self._packages.places if "packages" in self.tables else ()
+        return () if self._packages is None else self._packages.places
 
     @cached_property
-    def _packages(self) -> PackageTable:
-        return self._read("packages", read_packages)
+    def _packages(self) -> PackageTable | None:
+        return self._read("packages", read_packages) if "packages" in self.tables else None
 
     @cached_property
     def tables(self) -> tuple[str, ...]:
         """The files that are not about a framework."""
         return tuple(it for it in PLATFORM_TABLES if it not in _LATER or self._path(it).is_file())
-
-    @cached_property
-    def _package_names(self) -> frozenset[object]:
-        """The packages in packages.toml."""
-        if "packages" not in self.tables:
-            return frozenset()
-        rows = self.document("packages").get("build", [])
-        return frozenset(row.get("package") for row in rows) if isinstance(rows, list) else frozenset()
 
     @cached_property
     def _extensions(self) -> frozenset[str]:
