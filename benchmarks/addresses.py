@@ -4,7 +4,7 @@
 
 ``DIRECTORY`` has a folder for each project with ``requirements.in``, whose first line is ``# FRAMEWORK, where it is
 from``, and beside it what ``-e .`` needs. The mirrors are bare repositories ``OWNER/NAME.git``, which a loopback server
-gives for those of github.com; all else is asked of the default package index. Each is locked three times for one GPU:
+gives for those of github.com; everything else is on the default package index. Each is locked three times for one GPU:
 without builds, with them, and once more. Times are of whole processes; the first begins with an empty cache.
 """
 
@@ -86,11 +86,11 @@ def main() -> None:
     parser.add_argument("directory", type=Path)
     parser.add_argument("--mirrors", type=Path, required=True)
     parser.add_argument("--projects", nargs="*", default=[])
-    asked = parser.parse_args()
-    projects = [it.parent for it in sorted(asked.directory.glob("*/requirements.in"))]
-    with tempfile.TemporaryDirectory() as home, GitServer(asked.mirrors.resolve()) as server:
+    arguments = parser.parse_args()
+    projects = [it.parent for it in sorted(arguments.directory.glob("*/requirements.in"))]
+    with tempfile.TemporaryDirectory() as home, GitServer(arguments.mirrors.resolve()) as server:
         Path(home, "gitconfig").write_text(_SETTINGS.format(url=server.url), encoding="utf-8")
-        chosen = [it.resolve() for it in projects if not asked.projects or it.name in asked.projects]
+        chosen = [it.resolve() for it in projects if not arguments.projects or it.name in arguments.projects]
         for line in table(chosen, Path(home)):
             print(line, flush=True)
 

@@ -113,7 +113,7 @@ class CondaBench:
         return self._directory / f"{workload.replace(' ', '-')}.yml"
 
     def _ask_in_other_words(self, workload: str) -> tuple[str, ...]:
-        """Have envsolve write what it asks for: as an environment file, for conda-lock, and as match specs."""
+        """Have envsolve write its request: as an environment file, for conda-lock, and as match specs."""
         locked = self._directory / "conda-lock.yml"
         envsolve = next(it for it in self._tools if it.name == ENVSOLVE)
         for job in (self._job(workload, self._environment(workload), "environment"), self._job(workload, locked)):
@@ -121,8 +121,8 @@ class CondaBench:
             written = run(envsolve.command(job), self._directory, MOST_SECONDS, envsolve.variables)
             if written.status:
                 raise SystemExit(f"{ENVSOLVE} has no answer on {workload}: {_end(written)}")
-        told = yaml.load(locked.read_text("utf-8"), yaml.CSafeLoader)["metadata"]["custom_metadata"]
-        return tuple(json.loads(told["envsolve.linux-64.request"]))
+        metadata = yaml.load(locked.read_text("utf-8"), yaml.CSafeLoader)["metadata"]["custom_metadata"]
+        return tuple(json.loads(metadata["envsolve.linux-64.request"]))
 
 
 def _end(failed: Run) -> str:
@@ -134,7 +134,7 @@ def figures(results: Results, locked: Locked) -> Iterator[str]:
     """A row for each workload and state: what each tool takes, what it takes as a ratio, and how many it locked."""
     peers = [it for it in (RATTLER, *CONDA_LOCK.values()) if any(tool == it for _, tool in results)]
     ratios = [f"envsolve / {it}" if it == RATTLER else f"{it} / envsolve" for it in peers]
-    yield row(["asked for", "state", *(f"{it}, s" for it in (ENVSOLVE, *peers)), *ratios, "peak MB", "packages"])
+    yield row(["request", "state", *(f"{it}, s" for it in (ENVSOLVE, *peers)), *ratios, "peak MB", "packages"])
     yield "|---" * (4 + 1 + 2 * len(peers)) + "|"
     for cell in dict.fromkeys(cell for cell, _ in results):
         own = results.get((cell, ENVSOLVE), ())
@@ -167,11 +167,11 @@ def differences(locked: Locked) -> Iterator[str]:
             right, theirs = {it.name: it for it in own}, {it.name: it for it in other}
             for name in sorted(right.keys() | theirs.keys()):
                 if right.get(name) != theirs.get(name):
-                    both = f"envsolve {_told(right.get(name))}, {tool} {_told(theirs.get(name))}"
+                    both = f"envsolve {_shown(right.get(name))}, {tool} {_shown(theirs.get(name))}"
                     yield f"{workload}, {name}: {both}"
 
 
-def _told(package: Package | None) -> str:
+def _shown(package: Package | None) -> str:
     return "has none" if package is None else f"{package.version} {package.build}"
 
 
@@ -193,7 +193,7 @@ def page(bench: CondaBench, *, conda: str | None) -> Iterator[str]:
 
 
 def options() -> argparse.Namespace:
-    """What the command line asks for."""
+    """The command line."""
     parser = argparse.ArgumentParser(description="What a conda lock costs beside a bare solve and beside conda-lock's.")
     parser.add_argument("--channel", type=Path, default=RECORDED, help="holds CHANNEL/SUBDIR/repodata.json.zst")
     parser.add_argument("--conda", type=Path, metavar="EXE", help="the conda client that conda-lock drives")
@@ -205,35 +205,35 @@ def options() -> argparse.Namespace:
     return parser.parse_args()
 
 
-def tools_of(asked: argparse.Namespace, channels: ChannelDirectory, directory: Path) -> Sequence[CondaTool]:
+def tools_of(arguments: argparse.Namespace, channels: ChannelDirectory, directory: Path) -> Sequence[CondaTool]:
     """The tools that the command line names, in the order of their turns."""
     channels.mirror(directory / "config")
     tools = [
-        rattler_of(asked.envsolve.absolute().with_name("python"), channels),
-        envsolve_at(asked.envsolve.absolute(), directory / "config"),
+        rattler_of(arguments.envsolve.absolute().with_name("python"), channels),
+        envsolve_at(arguments.envsolve.absolute(), directory / "config"),
     ]
-    if asked.conda is not None:
+    if arguments.conda is not None:
         names = directory / "names.json"
         names.write_text("{}\n")
-        executable, conda = asked.conda_lock.absolute(), asked.conda.absolute()
-        tools += [conda_lock_with(it, executable, conda, channels, names) for it in asked.solvers]
+        executable, conda = arguments.conda_lock.absolute(), arguments.conda.absolute()
+        tools += [conda_lock_with(it, executable, conda, channels, names) for it in arguments.solvers]
     return tools
 
 
 def main() -> None:
     """Measure what the command line requires and print the tables."""
-    asked = options()
+    arguments = options()
     conda = None
-    if asked.conda is not None:
+    if arguments.conda is not None:
         conda = subprocess.run(
-            [asked.conda.absolute(), "--version"], stdout=subprocess.PIPE, text=True, check=True
+            [arguments.conda.absolute(), "--version"], stdout=subprocess.PIPE, text=True, check=True
         ).stdout
         conda = conda.strip()
-    channels = ChannelDirectory(asked.channel)
+    channels = ChannelDirectory(arguments.channel)
     try:
         with tempfile.TemporaryDirectory() as directory:
-            bench = CondaBench(tools_of(asked, channels, Path(directory)), Path(directory))
-            bench.rounds(asked.workloads, asked.runs)
+            bench = CondaBench(tools_of(arguments, channels, Path(directory)), Path(directory))
+            bench.rounds(arguments.workloads, arguments.runs)
     finally:
         channels.close()
     print("\n".join(page(bench, conda=conda)))

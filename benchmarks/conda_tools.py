@@ -1,4 +1,4 @@
-"""The tools that lock conda packages: how each is asked for the same lock, and which packages it locked.
+"""The tools that lock conda packages: how each makes the same lock, and which packages it locked.
 
 All see the same channel: rattler's settings lead envsolve to it in place of conda.anaconda.org, the bare solve is given
 its address, and conda finds channels by their names there. None sees settings of this user.
@@ -26,7 +26,7 @@ _PACKAGE = re.compile(r"https?://\S+/([^/\s]+)-([^-/\s]+)-([^-/\s]+)\.(?:conda|t
 
 
 class CondaJob(NamedTuple):
-    """One lock to write to ``output``: what envsolve is asked, and the environment file and match specs of the same."""
+    """One lock to write to ``output``: the request to envsolve, and its environment file and match specs."""
 
     words: tuple[str, ...]
     environment: Path
@@ -66,8 +66,8 @@ def rattler_of(python: Path, channels: ChannelDirectory) -> CondaTool:
     script = Path(__file__).with_name("rattler_solve.py")
 
     def command(job: CondaJob) -> list[str]:
-        asked = [f"{channels.url}/conda-forge", str(job.cache), str(job.output), *job.specs]
-        return [str(python), str(script), *asked]
+        words = [f"{channels.url}/conda-forge", str(job.cache), str(job.output), *job.specs]
+        return [str(python), str(script), *words]
 
     return CondaTool(RATTLER, command, {})
 
@@ -80,9 +80,9 @@ def conda_lock_with(solver: str, executable: Path, conda: Path, channels: Channe
     """
 
     def command(job: CondaJob) -> list[str]:
-        asked = ["lock", "--conda", str(conda), "--no-mamba", "--no-micromamba", "-p", "linux-64", "--with-cuda", CUDA]
+        words = ["lock", "--conda", str(conda), "--no-mamba", "--no-micromamba", "-p", "linux-64", "--with-cuda", CUDA]
         places = ["-f", str(job.environment), "--lockfile", str(job.output)]
-        return [str(executable), *asked, "--pypi_to_conda_lookup_file", names.as_uri(), *places]
+        return [str(executable), *words, "--pypi_to_conda_lookup_file", names.as_uri(), *places]
 
     variables = {"CONDA_SOLVER": solver, "CONDA_CHANNEL_ALIAS": channels.url, "CONDA_NUMBER_CHANNEL_NOTICES": "0"}
     return CondaTool(CONDA_LOCK[solver], command, variables)

@@ -6,7 +6,7 @@ recorded in tests/sources, and stand-ins for PyTorch and for every wheel that is
 read from its name by expressions of this file, and shares nothing with envsolve.
 
 ``--addresses URL=FILE`` has a list of GitHub's form at URL that is made of the addresses in FILE, one a line, and
-``--extensions`` asks third parties, too. ``--package`` and ``--python`` choose some of those.
+``--extensions`` allows third parties, too. ``--package`` and ``--python`` choose some of those.
 """
 
 from __future__ import annotations

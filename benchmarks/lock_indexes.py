@@ -1,4 +1,4 @@
-"""Package indexes on the loopback interface for the benchmark of locks: how slow they are, and what was asked of them.
+"""Package indexes on the loopback interface for the benchmark of locks: how slow they are, and what was requested.
 
 Each is a process of its own, so that it shares no interpreter with what is measured. Three kinds: the recorded index of
 the tests, a replay server with a larger recording, and any index that is there already.
@@ -27,7 +27,7 @@ class Index(Protocol):
     def delay(self, milliseconds: int) -> None:
         """Add so much to every answer from now on."""
 
-    def asked(self) -> int | None:
+    def requests(self) -> int | None:
         """How many requests came since this was called last; None where the index does not tell."""
 
     def close(self) -> None:
@@ -44,17 +44,17 @@ class RecordedIndex:
 
     def delay(self, milliseconds: int) -> None:
         """Add so much to every answer from now on."""
-        self._told(f"delay {milliseconds}")
+        self._send(f"delay {milliseconds}")
 
-    def asked(self) -> int | None:
+    def requests(self) -> int | None:
         """How many requests came since this was called last."""
-        return int(self._told("asked"))
+        return int(self._send("requests"))
 
     def close(self) -> None:
         """End it."""
         self._process.communicate()
 
-    def _told(self, words: str) -> str:
+    def _send(self, words: str) -> str:
         commands = _pipe(self._process.stdin)
         commands.write(words + "\n")
         commands.flush()
@@ -62,23 +62,23 @@ class RecordedIndex:
 
 
 class NamedIndex:
-    """An index that is there; one with ``/__latency`` and ``/__stats`` can be slowed down and tells requests."""
+    """An index that is there; one with ``/__latency`` and ``/__stats`` can be slowed down and counts requests."""
 
     def __init__(self, url: str) -> None:
         self.url = url
         self._place = urlsplit(url).netloc
-        self._tells = self._get("/__stats") is not None
+        self._counts = self._get("/__stats") is not None
 
     def delay(self, milliseconds: int) -> None:
         """Add so much to every answer from now on."""
-        if self._tells:
+        if self._counts:
             self._get(f"/__latency?ms={milliseconds}")
         elif milliseconds:
             raise SystemExit(f"{self.url} cannot be slowed down: --latency 0 is all that can be measured")
 
-    def asked(self) -> int | None:
-        """How many pages, metadata files and wheels were asked for since this was called last."""
-        if not self._tells:
+    def requests(self) -> int | None:
+        """How many pages, metadata files and wheels were requested since the last call."""
+        if not self._counts:
             return None
         counts = self._get("/__stats?reset=1") or {}
         return sum(int(str(counts.get(kind, 0))) for kind in ("pages", "meta", "wheel"))
@@ -94,8 +94,8 @@ class NamedIndex:
             content = answer.read()
         if answer.status != HTTPStatus.OK:
             return None
-        told = json.loads(content)
-        return told if isinstance(told, dict) else None
+        found = json.loads(content)
+        return found if isinstance(found, dict) else None
 
 
 class ReplayIndex(NamedIndex):
@@ -118,7 +118,7 @@ class ReplayIndex(NamedIndex):
 
 
 def _pipe(end: IO[str] | None) -> IO[str]:
-    """One of the pipes that were asked for, which are there."""
+    """One of the requested pipes, which are there."""
     return cast("IO[str]", end)
 
 

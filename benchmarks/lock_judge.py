@@ -53,14 +53,14 @@ STALE_AFTER = timedelta(days=548)
 LOOK_SECONDS = 30
 """For how long uv is let look for one lock; what it has not found by then does not count."""
 UV_PYTHON = "3.12"
-"""What uv is asked for, which has no opinion of its own."""
+"""What is requested from uv, which has no opinion of its own."""
 PYTHONS = ("3.13", "3.12", "3.11", "3.10")
 """Where a lock is looked for, and wheels."""
 UV_PLATFORMS = {
     Platform.LINUX_64: f"x86_64-manylinux_{str(ASSUMED_GLIBC).replace('.', '_')}",
     Platform.WIN_64: "x86_64-pc-windows-msvc",
 }
-"""What uv is told of a platform: on Linux the glibc that envsolve assumes, so that both have the same wheels."""
+"""What uv gets as the platform: on Linux the glibc that envsolve assumes, so that both have the same wheels."""
 UV_PACKAGES = {
     "pytorch": "torch",
     "tensorflow": "tensorflow[and-cuda]",
@@ -69,7 +69,7 @@ UV_PACKAGES = {
     "onnxruntime": "onnxruntime-gpu",
     "paddlepaddle": "paddlepaddle-gpu",
 }
-"""What somebody who knows the framework asks uv for."""
+"""What someone who knows the framework requests from uv."""
 _MET = re.compile(r"requires ([^ ]+), and [^ ]+ in this lock installs the same module")
 """How envsolve says that a requirement is met by a package of another name."""
 _AFTERWARDS = re.compile(r"the build of ([^ ]+) [^ ]+ imports .* first, then this lock with --no-build-isolation")
@@ -139,11 +139,11 @@ class Uv:
         output.unlink(missing_ok=True)
         return run([*command, *files, str(lines), "-o", str(output)], self._scratch, self._seconds)
 
-    def newest(self, name: str, asked: str, python: str, platform: Platform, before: str) -> Version | None:
+    def newest(self, name: str, requirements: str, python: str, platform: Platform, before: str) -> Version | None:
         """The newest release that a requirement admits of those ``before`` a day; None where there was none."""
         output = self._scratch / "newest.txt"
         options = ("--no-deps", "--exclude-newer", before)
-        self.compile([asked], python, platform, output, *options)
+        self.compile([requirements], python, platform, output, *options)
         version = pins_in(output).get(name)
         return None if version is None else Version(version)
 
@@ -183,7 +183,7 @@ class Judge:
         return [*known, *self._metadata(project, machine.platform, pins, python, met, afterwards)]
 
     def known_faults(self, project: Project, machine: Machine, lock: Path, said: str = "") -> list[str]:
-        """Those of the faults for which no index is asked."""
+        """Those of the faults that need no index."""
         on_gpu, pairs = self._on_gpu(project, machine, lock), self._pairs_in(pins_in(lock), said)
         return [*on_gpu, *pairs, *self._of_builds(project, machine, lock)]
 
@@ -251,8 +251,8 @@ class Judge:
         for pair in self._pairs:
             held = all(name in pins and _lies_in(pins[name], versions) for name, versions in pair["when"].items())
             rest = pair.get("unless", ())
-            told = rest and all(re.search(f"{name} .* the machine needs ", said) for name in pair["when"])
-            if held and not told and not any(name in pins for name in rest):
+            is_said = rest and all(re.search(f"{name} .* the machine needs ", said) for name in pair["when"])
+            if held and not is_said and not any(name in pins for name in rest):
                 yield pair["why"]
 
     def _of_builds(self, project: Project, machine: Machine, lock: Path) -> Iterator[str]:
@@ -285,8 +285,8 @@ class Judge:
         pins = {name: version for name, version in held if name not in afterwards}
         left_out = self._scratch / "left_out.in"
         left_out.write_text("".join(f"{it}\n" for it in afterwards), encoding="utf-8")
-        asked = [project.file, *(f"{it}=={pins[it]}" for it in pins)]
-        done, packages = self._uv.files(asked, python, platform, "--excludes", str(left_out))
+        requirements = [project.file, *(f"{it}=={pins[it]}" for it in pins)]
+        done, packages = self._uv.files(requirements, python, platform, "--excludes", str(left_out))
         if done.status == KILLED:
             return  # it had no time to say anything
         if done.status:
@@ -296,8 +296,8 @@ class Judge:
             yield f"not in the lock: {', '.join(sorted(missing))}"
         source = {name for name, has_wheel in packages.items() if not has_wheel and name in pins}
         for other in PYTHONS:
-            asked = [f"{name}=={pins[name]}" for name in sorted(source)]
-            there = self._uv.files(asked, other, platform, "--no-deps")[1] if asked else {}
+            requirements = [f"{name}=={pins[name]}" for name in sorted(source)]
+            there = self._uv.files(requirements, other, platform, "--no-deps")[1] if requirements else {}
             for name in [name for name, has_wheel in there.items() if has_wheel]:
                 yield f"{name} {pins[name]} has a wheel for Python {other} and none for {python}"
                 source.discard(name)
@@ -337,13 +337,13 @@ class Judge:
         bounds.write_text("".join(f"{it}\n" for it in lines), encoding="utf-8")
         options = ["--constraints", str(bounds)]
         options += ["--exclude-newer-package", f"{old}={self._before}"] if old else []
-        asked = [project.file, UV_PACKAGES[project.framework], *([more] if more else [])]
+        requirements = [project.file, UV_PACKAGES[project.framework], *([more] if more else [])]
         old_numpy = self._scratch / "numpy.txt"
         old_numpy.write_text("numpy<2\n", encoding="utf-8")
         wheels = ("--only-binary", ":all:")
         for way in (wheels, (*wheels, "--constraints", str(old_numpy)), ()):
             for python in PYTHONS:
-                done = self._uv.compile(asked, python, machine.platform, output, *options, *way)
+                done = self._uv.compile(requirements, python, machine.platform, output, *options, *way)
                 if done.status == 0 and not self.faults(project, machine, output, python=python):
                     return python, pins_in(output)
         return None

@@ -95,7 +95,7 @@ def every_figure(results: Results) -> Iterator[str]:
     yield "|---|---|---|---|---|---|---|---|---|---|---|"
     for (cell, tool), runs in sorted(results.items(), key=_order):
         taken = [it.seconds for it in runs]
-        asked = "-" if runs[0].requests is None else f"{statistics.median(map(requests, runs)):.0f}"
+        requested = "-" if runs[0].requests is None else f"{statistics.median(map(requests, runs)):.0f}"
         columns = (
             *cell,
             tool,
@@ -104,7 +104,7 @@ def every_figure(results: Results) -> Iterator[str]:
             f"{min(taken):.2f}-{max(taken):.2f}",
             f"{statistics.median(it.processor_seconds for it in runs):.2f}",
             f"{max(map(megabytes, runs)):.0f}",
-            asked,
+            requested,
             " ".join(sorted({str(it.status) for it in runs})),
         )
         yield row(columns)

@@ -1,4 +1,4 @@
-"""The tools that lock: how each is asked for the same lock, what one run of it costs, and what it pinned.
+"""The tools that lock: how each makes the same lock, what one run of it costs, and what it pinned.
 
 All see the same index and an environment without settings of this user. A lock is for CPython 3.11.7 on linux-64 with
 wheels alone and, but for pip, with hashes. pip resolves for the Python that runs it and writes no lock: its report is
@@ -42,9 +42,9 @@ _PIN = re.compile(r"^([A-Za-z0-9._-]+)(?:\[[^]]*\])?==([^\s;\\]+)", re.MULTILINE
 
 
 class Job(NamedTuple):
-    """One lock to write: from the requirements in ``asked`` to ``output``."""
+    """One lock to write: from the requirements in ``requirements`` to ``output``."""
 
-    asked: Path
+    requirements: Path
     index_url: str
     cache: Path
     output: Path
@@ -73,8 +73,8 @@ def envsolve_at(executable: Path) -> Tool:
     compile_all(executable)
 
     def command(job: Job) -> list[str]:
-        asked = ["-r", str(job.asked), "--format", "requirements", "--python", PYTHON, "--platform", "linux-64"]
-        return [str(executable), *asked, *_places(job), "-o", str(job.output)]
+        words = ["-r", str(job.requirements), "--format", "requirements", "--python", PYTHON, "--platform", "linux-64"]
+        return [str(executable), *words, *_places(job), "-o", str(job.output)]
 
     return Tool(ENVSOLVE, command)
 
@@ -90,9 +90,9 @@ def uv_at(executable: Path, python: Path) -> Tool:
     """The tool uv; it looks at ``python`` once and keeps what it saw in its cache."""
 
     def command(job: Job) -> list[str]:
-        asked = ["pip", "compile", "-q", "--no-config", "--python", str(python), "--python-version", PYTHON]
-        asked += ["--python-platform", "x86_64-manylinux_2_28", "--only-binary", ":all:", "--generate-hashes"]
-        return [str(executable), *asked, *_places(job), str(job.asked), "-o", str(job.output)]
+        words = ["pip", "compile", "-q", "--no-config", "--python", str(python), "--python-version", PYTHON]
+        words += ["--python-platform", "x86_64-manylinux_2_28", "--only-binary", ":all:", "--generate-hashes"]
+        return [str(executable), *words, *_places(job), str(job.requirements), "-o", str(job.output)]
 
     return Tool(UV, command)
 
@@ -101,9 +101,9 @@ def pip_of(python: Path) -> Tool:
     """The tool pip, run by ``python`` and resolving for it."""
 
     def command(job: Job) -> list[str]:
-        asked = ["-m", "pip", "install", "-q", "--dry-run", "--ignore-installed", "--only-binary", ":all:"]
-        asked += ["--disable-pip-version-check", "-r", str(job.asked), "--report", str(job.output)]
-        return [str(python), *asked, *_places(job)]
+        words = ["-m", "pip", "install", "-q", "--dry-run", "--ignore-installed", "--only-binary", ":all:"]
+        words += ["--disable-pip-version-check", "-r", str(job.requirements), "--report", str(job.output)]
+        return [str(python), *words, *_places(job)]
 
     return Tool(PIP, command)
 
@@ -123,10 +123,10 @@ def run(command: list[str], directory: Path, seconds: float, variables: Mapping[
     with tempfile.TemporaryFile() as said:
         measure = [sys.executable, "-I", "-S", "-c", _MEASURE, str(seconds), *command]
         environ = {**environment(directory), **(variables or {})}
-        told = subprocess.run(measure, cwd=directory, env=environ, stdout=subprocess.PIPE, stderr=said, check=True)
+        measured = subprocess.run(measure, cwd=directory, env=environ, stdout=subprocess.PIPE, stderr=said, check=True)
         said.seek(0)
         complaint = said.read().decode(errors="replace").strip()
-    taken, processor, megabytes, status = map(float, told.stdout.split())
+    taken, processor, megabytes, status = map(float, measured.stdout.split())
     return Run(taken, processor, megabytes, None, int(status), complaint)
 
 

@@ -2,7 +2,7 @@
 
     .venv-test/bin/python -m benchmarks.locked_wheels SCRATCH [--requests 300] [--seed 1] [--bytes 10e9] [--json FILE]
 
-Random requests name packages with CUDA code, GPUs, a driver and frameworks. envsolve locks each of them as somebody
+Random requests name packages with CUDA code, GPUs, a driver and frameworks. envsolve locks each of them as someone
 types it, with ``--source pypi`` from the default index (settings of pip do not count). Every compiled wheel of a lock
 is downloaded, once by its digest, and read by :mod:`benchmarks.wheel_witness`. Nothing is installed or run.
 
@@ -383,7 +383,7 @@ def tables(
 
 
 def options() -> argparse.Namespace:
-    """What the command line asks for."""
+    """The command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("scratch", type=Path, help="where locks and wheels are kept")
     parser.add_argument("--requests", type=int, default=300)
@@ -398,14 +398,14 @@ def options() -> argparse.Namespace:
 
 def main() -> None:
     """Draw, lock, judge, and print the tables."""
-    asked = options()
-    envsolve, scratch = asked.envsolve.absolute(), asked.scratch.absolute()
+    arguments = options()
+    envsolve, scratch = arguments.envsolve.absolute(), arguments.scratch.absolute()
     compile_all(envsolve)
-    locks = Locks(envsolve, scratch / f"seed-{asked.seed}")
-    drawn = list(draws(asked.seed, asked.requests))
-    with ThreadPoolExecutor(asked.at_once) as pool:
+    locks = Locks(envsolve, scratch / f"seed-{arguments.seed}")
+    drawn = list(draws(arguments.seed, arguments.requests))
+    with ThreadPoolExecutor(arguments.at_once) as pool:
         answers = list(zip(drawn, pool.map(locks.answer, drawn), strict=True))
-    store = Store(scratch, asked.bytes, asked.cuobjdump)
+    store = Store(scratch, arguments.bytes, arguments.cuobjdump)
     judge = Judge(store)
     faults: list[Fault] = []
     for draw, (answer, lock) in answers:
@@ -413,8 +413,8 @@ def main() -> None:
         for it in found:
             print("  ".join(map(str, it)), file=sys.stderr, flush=True)
         faults += found
-    if asked.json is not None:
-        asked.json.write_text("".join(json.dumps(it._asdict()) + "\n" for it in faults), encoding="utf-8")
+    if arguments.json is not None:
+        arguments.json.write_text("".join(json.dumps(it._asdict()) + "\n" for it in faults), encoding="utf-8")
     print("\n".join(tables([(draw, answer) for draw, (answer, _) in answers], faults, judge, store)))
 
 

@@ -2,8 +2,8 @@
 
     .venv-test/bin/python -m benchmarks.locking [--workloads W1 W2] [--latency 0 20 80] [--runs 5] [--minutes 20]
 
-Without ``--index-url`` or ``--replay`` the recorded index of the tests is asked. Cold: nothing is kept. Warm: the cache
-was filled just before, the output is not there; measured at the first latency alone, since nothing is asked for. Tools
+Without ``--index-url`` or ``--replay`` it uses the tests' recorded index. Cold: nothing is cached. Warm: the cache
+was filled just before, the output is not there; measured at the first latency alone, since nothing is requested. Tools
 take turns, and so do workloads: rounds that go through all of them slow down together, ratios are those of runs of one
 round, and medians are shown. When the time is over, what was measured until then is shown.
 """
@@ -29,9 +29,9 @@ REFUSED = ("W7", "W7b")
 PAIRS = {"W4a": ["tensorflow[and-cuda]", "jax[cuda12]"], "W4b": ["torch==2.8.0", "jax[cuda12]"]}
 """In place of W4, whose three frameworks share no CUDA among the releases that have their metadata recorded."""
 FOR_PIP = STACKS
-"""What pip is asked, without delay; the others take it minutes. It has no output that it would keep to."""
+"""What pip gets, without delay; the others take it minutes. It has no output that it would keep to."""
 WITHOUT_DELAY = ("W6",)
-"""What is asked at 0 ms alone: three thousand requests, many of them one after another."""
+"""Only at 0 ms: three thousand requests, many of them one after another."""
 PIP_ROUNDS = 2
 MOST_SECONDS = 120
 
@@ -76,13 +76,13 @@ class Bench:
     def _measure(self, tool: Tool, cell: Cell) -> dict[str, str]:
         """Run ``tool`` once and keep what it cost; what it pinned."""
         home = self._directory / tool.name
-        asked = self._directory / f"{cell.workload}.in"
-        job = Job(asked, self._index.url, home / "cache", home / f"{cell.workload}.out")
+        requirements = self._directory / f"{cell.workload}.in"
+        job = Job(requirements, self._index.url, home / "cache", home / f"{cell.workload}.out")
         if cell.state == COLD:
             shutil.rmtree(job.cache, ignore_errors=True)
         job.output.unlink(missing_ok=True)
         home.mkdir(exist_ok=True)
-        self._index.asked()
+        self._index.requests()
         taken = run(tool.command(job), home, MOST_SECONDS)
         if taken.status == KILLED:
             self._given_up.add((tool.name, cell.workload))
@@ -90,7 +90,7 @@ class Bench:
             return {}
         if taken.status != (1 if cell.workload in REFUSED else 0):
             self.differences[f"{tool.name} exits {taken.status} on {cell.workload}: {taken.complaint[-400:]}"] = None
-        self.runs.setdefault((cell, tool.name), []).append(taken._replace(requests=self._index.asked()))
+        self.runs.setdefault((cell, tool.name), []).append(taken._replace(requests=self._index.requests()))
         return pins_in(job.output)
 
     def _compare(self, cell: Cell, pins: dict[str, dict[str, str]]) -> None:
@@ -104,7 +104,7 @@ class Bench:
 
 
 def options() -> argparse.Namespace:
-    """What the command line asks for."""
+    """The command line."""
     parser = argparse.ArgumentParser(description="What a Python lock costs beside uv's and pip's.")
     parser.add_argument("--workloads", nargs="+", default=WORKLOADS, choices=WORKLOADS, metavar="NAME")
     parser.add_argument("--latency", nargs="+", type=int, default=[0, 20, 80], metavar="MS")
@@ -124,12 +124,12 @@ def options() -> argparse.Namespace:
     return parser.parse_args()
 
 
-def index_of(asked: argparse.Namespace) -> Index:
+def index_of(arguments: argparse.Namespace) -> Index:
     """The index that the command line names, else the recorded one of the tests."""
-    if asked.index_url is not None:
-        return NamedIndex(asked.index_url)
-    if asked.replay is not None:
-        return ReplayIndex(asked.replay_python, asked.replay, asked.snapshot)
+    if arguments.index_url is not None:
+        return NamedIndex(arguments.index_url)
+    if arguments.replay is not None:
+        return ReplayIndex(arguments.replay_python, arguments.replay, arguments.snapshot)
     return RecordedIndex()
 
 
@@ -141,16 +141,16 @@ def page(bench: Bench) -> Iterator[str]:
 
 def main() -> None:
     """Measure what the command line requires and print the tables."""
-    asked = options()
-    python = asked.python.absolute()
-    tools = [uv_at(asked.uv.absolute(), python), envsolve_at(asked.envsolve.absolute())]
-    tools += [] if asked.without_pip else [pip_of(python)]
-    deadline = time.monotonic() + asked.minutes * 60
+    arguments = options()
+    python = arguments.python.absolute()
+    tools = [uv_at(arguments.uv.absolute(), python), envsolve_at(arguments.envsolve.absolute())]
+    tools += [] if arguments.without_pip else [pip_of(python)]
+    deadline = time.monotonic() + arguments.minutes * 60
     with tempfile.TemporaryDirectory() as directory:
-        index = index_of(asked)
+        index = index_of(arguments)
         try:
             bench = Bench(tools, index, Path(directory), deadline)
-            bench.rounds(asked.workloads, asked.latency, asked.runs)
+            bench.rounds(arguments.workloads, arguments.latency, arguments.runs)
         finally:
             index.close()
     print("\n".join(page(bench)))

@@ -4,10 +4,10 @@
 
 ``DIRECTORY`` has ``NAME.in`` for each project, requirements whose first line is ``# FRAMEWORK, where they are from``;
 ``wrong_together.json``, versions that do not run together; and perhaps ``judged.jsonl``, what people said of earlier
-locks, with which the judge is compared. All is asked of the default package index (settings of pip do not count).
+locks, with which the judge is compared. Everything is on the default package index (settings of pip do not count).
 
-envsolve is asked as somebody types it, with ``--source pypi``; after exit 1 again with ``--allow-builds``. uv is asked
-for the same and the framework, for Python 3.12 and wheels alone, after a refusal for sources too; it knows neither GPU
+envsolve runs as someone types it, with ``--source pypi``; after exit 1 again with ``--allow-builds``. uv gets
+the same and the framework, for Python 3.12 and wheels alone, after a refusal sources too; it knows neither GPU
 nor driver, and its one lock is judged on every machine. :mod:`benchmarks.lock_judge` says what good, stale, wrong and
 refused mean. Times are of whole processes, both tries together, from empty caches on. Nothing is run on a GPU.
 
@@ -78,8 +78,8 @@ class Row(NamedTuple):
     said: str
 
 
-class Asking:
-    """Asks the tools, each for at most so many ``seconds``; ``home`` is where envsolve keeps what it fetched."""
+class Runner:
+    """Runs the tools, each for at most so many ``seconds``; ``home`` is where envsolve keeps what it fetched."""
 
     def __init__(self, envsolve: Path, uv: Uv, home: Path, seconds: float, options: Sequence[str] = ()) -> None:
         self.seconds = seconds
@@ -99,9 +99,9 @@ class Asking:
     def _try(self, project: Project, machine: Machine, tool: str, lock: Path, *, builds: bool) -> Run:
         lock.unlink(missing_ok=True)
         if tool == UV:
-            asked = [project.file, UV_PACKAGES[project.framework]]
+            requirements = [project.file, UV_PACKAGES[project.framework]]
             options = () if builds else ("--only-binary", ":all:")
-            return self._uv.compile(asked, UV_PYTHON, machine.platform, lock, *options)
+            return self._uv.compile(requirements, UV_PYTHON, machine.platform, lock, *options)
         command = [str(self._envsolve), "-f", project.framework, "-r", str(project.file), "--source", "pypi"]
         command += ["--platform", str(machine.platform), "--gpu", machine.gpu, "--driver", machine.driver]
         command += ["--format", "requirements", "-o", str(lock), *self._options]
@@ -110,10 +110,10 @@ class Asking:
 
 
 class Bench:
-    """Asks the tools and judges what they answer; locks and times are kept in ``keep``."""
+    """Runs the tools and judges what they answer; locks and times are kept in ``keep``."""
 
-    def __init__(self, asking: Asking, judge: Judge, keep: Path) -> None:
-        self._asking, self._judge, self._keep = asking, judge, keep
+    def __init__(self, runner: Runner, judge: Judge, keep: Path) -> None:
+        self._runner, self._judge, self._keep = runner, judge, keep
 
     def row(self, project: Project, target: str, tool: str) -> Row:
         """The row of ``tool``."""
@@ -123,7 +123,7 @@ class Bench:
         if kept.exists():
             answer = Answer(**json.loads(kept.read_text("utf-8")))
         else:
-            answer = self._asking.answer(project, machine, tool, lock)
+            answer = self._runner.answer(project, machine, tool, lock)
             kept.write_text(json.dumps(answer._asdict()), encoding="utf-8")
         verdict, why = self._verdict(project, target, answer, lock)
         framework = self._judge.version_of(project, machine, lock)
@@ -132,7 +132,7 @@ class Bench:
     def _verdict(self, project: Project, target: str, answer: Answer, lock: Path) -> tuple[str, str]:
         machine = MACHINES[target]
         if answer.status == KILLED:
-            return NO_ANSWER, f"no answer within {self._asking.seconds:.0f} s"
+            return NO_ANSWER, f"no answer within {self._runner.seconds:.0f} s"
         if answer.status != 0:
             possible = self._judge.exists(project, target, machine)
             return (REFUSED, possible) if possible else (RIGHTLY, "")
@@ -152,9 +152,9 @@ def in_turn(projects: Sequence[Project], machine: Machine, envsolve: Path, uv: P
     for project in projects:
         with tempfile.TemporaryDirectory() as directory:
             home = Path(directory)
-            asked_uv = Uv(uv, Path(sys.executable), home, seconds, ("--cache-dir", str(home / "uv")))
-            asking = Asking(envsolve, asked_uv, home, seconds)
-            one, other = (asking.answer(project, machine, it, home / f"{it}.txt") for it in (ENVSOLVE, UV))
+            measured_uv = Uv(uv, Path(sys.executable), home, seconds, ("--cache-dir", str(home / "uv")))
+            runner = Runner(envsolve, measured_uv, home, seconds)
+            one, other = (runner.answer(project, machine, it, home / f"{it}.txt") for it in (ENVSOLVE, UV))
             print(project.name, one[:2], other[:2], file=sys.stderr, flush=True)
             yield project.name, one, other
 
@@ -194,8 +194,8 @@ def tables(rows: Sequence[Row], judged: Sequence[dict[str, Any]]) -> Iterator[st
         yield row([it.project, it.target, it.verdict, it.seconds, *beside])
     yield ""
     yield from (f"- {it.project} {it.target} {it.tool}: {it.verdict}. {it.why}" for it in rows if it.why)
-    told = {(it["project"], it["target"], it["tool"]): it for it in judged}
-    both = [(it, told[it[:3]]) for it in rows if it[:3] in told and it.framework == told[it[:3]]["framework"]]
+    earlier = {(it["project"], it["target"], it["tool"]): it for it in judged}
+    both = [(it, earlier[it[:3]]) for it in rows if it[:3] in earlier and it.framework == earlier[it[:3]]["framework"]]
     differs = [(it, said) for it, said in both if it.verdict != JUDGED_AS[said["verdict"]]]
     if both:
         same = len(both) - len(differs)
@@ -205,7 +205,7 @@ def tables(rows: Sequence[Row], judged: Sequence[dict[str, Any]]) -> Iterator[st
 
 
 def options() -> argparse.Namespace:
-    """What the command line asks for."""
+    """The command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("directory", type=Path)
     parser.add_argument("--targets", nargs="+", default=list(MACHINES), choices=MACHINES, metavar="T")
@@ -222,33 +222,34 @@ def options() -> argparse.Namespace:
 
 
 def main() -> None:
-    """Ask, judge, and print the tables."""
-    asked = options()
-    projects = [Project.read(it) for it in sorted(asked.directory.absolute().glob("*.in"))]
-    projects = [it for it in projects if not asked.projects or it.name in asked.projects]
-    if asked.times:
-        compile_all(asked.envsolve.absolute())
-        for target in asked.targets:
-            tools = asked.envsolve.absolute(), asked.uv.absolute()
-            print(target, *time_table(list(in_turn(projects, MACHINES[target], *tools, asked.seconds))), sep="\n")
+    """Run, judge, and print the tables."""
+    arguments = options()
+    projects = [Project.read(it) for it in sorted(arguments.directory.absolute().glob("*.in"))]
+    projects = [it for it in projects if not arguments.projects or it.name in arguments.projects]
+    if arguments.times:
+        compile_all(arguments.envsolve.absolute())
+        for target in arguments.targets:
+            tools = arguments.envsolve.absolute(), arguments.uv.absolute()
+            print(target, *time_table(list(in_turn(projects, MACHINES[target], *tools, arguments.seconds))), sep="\n")
         return
     rows: list[Row] = []
     with tempfile.TemporaryDirectory() as directory:
-        keep = Path(directory) if asked.keep is None else asked.keep.absolute()
+        keep = Path(directory) if arguments.keep is None else arguments.keep.absolute()
         keep.mkdir(parents=True, exist_ok=True)
         scratch, kept = Path(directory), ("--cache-dir", str(keep / "uv"))
         uv, helper = (
-            Uv(asked.uv.absolute(), Path(sys.executable), scratch, it, kept) for it in (asked.seconds, LOOK_SECONDS)
+            Uv(arguments.uv.absolute(), Path(sys.executable), scratch, it, kept)
+            for it in (arguments.seconds, LOOK_SECONDS)
         )
-        judge = Judge(asked.directory, Matrix(), helper, scratch)
-        bench = Bench(Asking(asked.envsolve.absolute(), uv, keep, asked.seconds), judge, keep)
-        for target in asked.targets:
+        judge = Judge(arguments.directory, Matrix(), helper, scratch)
+        bench = Bench(Runner(arguments.envsolve.absolute(), uv, keep, arguments.seconds), judge, keep)
+        for target in arguments.targets:
             for project in projects:
-                for tool in asked.tools:
+                for tool in arguments.tools:
                     rows.append(bench.row(project, target, tool))
                     print("  ".join(map(str, rows[-1][:7])), file=sys.stderr, flush=True)
-    if asked.json is not None:
-        asked.json.write_text(json.dumps([it._asdict() for it in rows], indent=1) + "\n", encoding="utf-8")
+    if arguments.json is not None:
+        arguments.json.write_text(json.dumps([it._asdict() for it in rows], indent=1) + "\n", encoding="utf-8")
     print("\n".join(tables(rows, judge.judged)))
 
 

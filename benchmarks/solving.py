@@ -103,10 +103,10 @@ def solver_of(matrix: Matrix) -> Solver:
 def ask(
     frameworks: Sequence[str], machines: Sequence[Machine], matrix: Matrix, sources: tuple[Source, ...] = ()
 ) -> Solution | None:
-    """What the solver answers; the only place that knows how it is asked."""
-    asked = tuple(FrameworkRequest(name, SpecifierSet()) for name in frameworks)
-    problem = Problem(asked, LINUX, tuple(machines), cpu=False, python=None, cuda=None)
-    return solver_of(matrix).solve(Request(asked, format="json", sources=sources), problem)
+    """What the solver answers; the only place that knows how it is called."""
+    requests = tuple(FrameworkRequest(name, SpecifierSet()) for name in frameworks)
+    problem = Problem(requests, LINUX, tuple(machines), cpu=False, python=None, cuda=None)
+    return solver_of(matrix).solve(Request(requests, format="json", sources=sources), problem)
 
 
 def machine(gpu: str, driver: str) -> Machine:
@@ -260,9 +260,9 @@ def first_and_next(matrix: Matrix, runs: int) -> None:
 
 def posed(frameworks: Sequence[str], gpu: str, driver: str) -> tuple[Request, Problem]:
     """A request for one machine."""
-    asked = tuple(FrameworkRequest(*parse_framework(text)) for text in frameworks)
-    problem = Problem(asked, LINUX, (machine(gpu, driver),), cpu=False, python=None, cuda=None)
-    return Request(asked, format="json"), problem
+    requests = tuple(FrameworkRequest(*parse_framework(text)) for text in frameworks)
+    problem = Problem(requests, LINUX, (machine(gpu, driver),), cpu=False, python=None, cuda=None)
+    return Request(requests, format="json"), problem
 
 
 def refused(solver: Solver, request: tuple[Request, Problem]) -> UnsolvableError:

@@ -113,7 +113,7 @@ class Wheel(NamedTuple):
 
 
 class Store:
-    """Wheels in ``directory``, by their digest, up to ``limit`` bytes in all; ``cuobjdump`` is asked if it is there."""
+    """Wheels in ``directory``, by their digest, up to ``limit`` bytes in all; ``cuobjdump`` is used if it is there."""
 
     def __init__(self, directory: Path, limit: float, cuobjdump: Path | None) -> None:
         self._directory, self._limit, self._cuobjdump = directory, limit, cuobjdump

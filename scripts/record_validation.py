@@ -89,8 +89,8 @@ def operations(name: str, measured: Mapping[str, Any]) -> Iterator[str]:
     """The operations of one framework."""
     yield ""
     yield (
-        f"{name}: import {measured['import_seconds']:.2f} s, first kernel {measured.get('first_kernel_seconds', 0):.2f} s, "
-        f"built for CUDA {measured['built_cuda'] or 'none'}"
+        f"{name}: import {measured['import_seconds']:.2f} s, "
+        f"first kernel {measured.get('first_kernel_seconds', 0):.2f} s, built for CUDA {measured['built_cuda'] or 'none'}"
     )
     yield ""
     yield "| operation | through | | largest error | allowed | seconds |"

@@ -30,7 +30,7 @@ def shown(commands: tuple[str, ...] = COMMANDS) -> list[str]:
     path = os.pathsep.join((str(Path(sys.executable).parent), environ.get("PATH", "")))
     with TemporaryDirectory() as directory:
         for command in commands:
-            done = subprocess.run(  # # only the commands above
+            done = subprocess.run(  # only the commands above
                 ["sh", "-c", command],
                 cwd=directory,
                 env={**environ, "PATH": path, "NO_COLOR": "1", "LC_ALL": "C.UTF-8"},

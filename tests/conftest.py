@@ -76,6 +76,8 @@ def _cached_matrix(tmp_path_factory: pytest.TempPathFactory) -> None:
             shipped.framework(name, platform)
     for name in PLATFORM_TABLES:
         shipped.document(name)
+    for table in ("cuda", "cudnn", "components", "pci_ids", "places"):
+        getattr(shipped, table)
 
 
 @pytest.fixture(scope="session")

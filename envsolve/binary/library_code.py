@@ -33,7 +33,7 @@ def read_device_code(path: Path) -> DeviceCode:
     if sections:
         with open_regular(path) as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
             if sys.platform != "win32":
-                data.madvise(mmap.MADV_RANDOM)  # # reading ahead at each header would read all of the code
+                data.madvise(mmap.MADV_RANDOM)  # reading ahead at each header would read all of the code
             for start, end in sections:
                 for codes in fat_binaries_in(data, start, min(end, len(data))):
                     code.add(codes)

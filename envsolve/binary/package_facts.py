@@ -106,7 +106,7 @@ def facts_in(
             continue
         left -= members[name]
         chosen.add(name)
-    in_order = [name for name in members if name in chosen]  # # adjacent members are fetched in one request
+    in_order = [name for name in members if name in chosen]  # adjacent members are fetched in one request
     return together({name: read_stream(chunks(name)) for name in in_order}, members, unread)
 
 

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 
 from envsolve.boundary.secrets import without_secrets
 
+_SHORT = 256
 _COLOUR = re.compile(r"(\x1b\[[0-9;]*m)")
 
 
@@ -20,10 +21,10 @@ def one_line(text: str) -> str:
     return text if text.isprintable() else "".join(map(_visible, " ".join(text.split())))
 
 
-def short_line(text: str, longest: int = 256) -> str:
-    """``text`` like :func:`one_line`, cut to ``longest`` characters: a name, or output of a program."""
-    line = one_line(text[: 4 * longest])
-    return line if len(line) <= longest else f"{line[: longest - 3]}..."
+def short_line(text: str) -> str:
+    """``text`` like :func:`one_line`, cut to 256 characters: a name, or output of a program."""
+    line = one_line(text[: 4 * _SHORT])
+    return line if len(line) <= _SHORT else f"{line[: _SHORT - 3]}..."
 
 
 def escaped(text: str) -> str:

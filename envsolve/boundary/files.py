@@ -1,4 +1,4 @@
-"""Read files that others wrote: regular files only, up to a limit, and without waiting forever.
+"""Read files that others wrote: regular files only, up to a limit, and without waiting forever. Replace own ones.
 
 A checkout or an environment may contain a FIFO that no program writes to, a link to ``/dev/zero``, or a file of many
 gigabytes. A pipe is read only if the user named it on the command line (``-r <(...)``, ``-``).
@@ -13,7 +13,7 @@ import os
 import select
 import stat
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -53,16 +53,8 @@ def read_bytes(path: Path | str, limit: int, *, follow: bool = True) -> bytes | 
     """
     if not follow and os.path.islink(path):  # noqa: PTH114 - it never raises
         raise FileError("it is a link")
-    descriptor = _opened(path, 0 if follow else _NO_LINK)
-    if descriptor is None:
-        return None
-    try:
-        _require_regular(descriptor)
-        return _limited(_pieces(descriptor), limit)
-    except OSError as error:
-        raise _unreadable(error) from None
-    finally:
-        os.close(descriptor)
+    with _open(path, _require_regular, 0 if follow else _NO_LINK) as descriptor:
+        return None if descriptor is None else _limited(_pieces(descriptor), limit)
 
 
 def read_head(path: Path | str, limit: int) -> bytes | None:
@@ -70,21 +62,15 @@ def read_head(path: Path | str, limit: int) -> bytes | None:
 
     Raises FileError if it is not a regular file or cannot be read.
     """
-    descriptor = _opened(path, 0)
-    if descriptor is None:
-        return None
-    try:
-        _require_regular(descriptor)
+    with _open(path, _require_regular) as descriptor:
+        if descriptor is None:
+            return None
         content = bytearray()
         for piece in _pieces(descriptor):
             content += piece
             if len(content) >= limit:
                 break
         return bytes(content[:limit])
-    except OSError as error:
-        raise _unreadable(error) from None
-    finally:
-        os.close(descriptor)
 
 
 def open_regular(path: Path | str) -> BinaryIO:
@@ -112,16 +98,8 @@ def read_argument(name: str, limit: int) -> bytes | None:
     """
     if name == "-":
         return _limited(_stdin_pieces(), limit)
-    descriptor = _opened(name, 0)
-    if descriptor is None:
-        return None
-    try:
-        _require_readable(descriptor)
-        return _limited(_pieces(descriptor), limit)
-    except OSError as error:
-        raise _unreadable(error) from None
-    finally:
-        os.close(descriptor)
+    with _open(name, _require_readable) as descriptor:
+        return None if descriptor is None else _limited(_pieces(descriptor), limit)
 
 
 def open_argument(name: str) -> BinaryIO:
@@ -169,6 +147,17 @@ class _Pipe(io.RawIOBase):
         super().close()
 
 
+def replace_file(path: Path, content: bytes) -> None:
+    """Replace the file at ``path`` atomically. Raises OSError; the previous file is unchanged then."""
+    temporary = path.with_name(f"{path.name}.{os.urandom(6).hex()}")
+    try:
+        temporary.write_bytes(content)
+        temporary.replace(path)
+    except OSError:
+        temporary.unlink(missing_ok=True)
+        raise
+
+
 def link_in(directory: Path, name: str) -> str | None:
     """The first part of the path ``name`` in ``directory`` that is a link, as a path in it; None if there is none.
 
@@ -208,13 +197,32 @@ def toml_document(text: str) -> dict[str, Any]:
 
     try:
         return tomli.loads(text)
-    except ValueError as error:  # # also a number of thousands of digits, which raises no TOMLDecodeError
+    except ValueError as error:  # also a number of thousands of digits, which raises no TOMLDecodeError
         raise FileError(f"it is not TOML: {short_line(str(error))}", getattr(error, "lineno", None)) from None
     except RecursionError:
         raise FileError(_TOO_DEEP) from None
 
 
 _TOO_DEEP = "it is nested too deep"
+
+
+@contextlib.contextmanager
+def _open(path: Path | str, require: Callable[[int], None], flags: int = 0) -> Iterator[int | None]:
+    """The descriptor of the file at ``path`` after the check ``require``, None if there is no such file.
+
+    An OSError in the block becomes a FileError.
+    """
+    descriptor = _opened(path, flags)
+    if descriptor is None:
+        yield None
+        return
+    try:
+        require(descriptor)
+        yield descriptor
+    except OSError as error:
+        raise _unreadable(error) from None
+    finally:
+        os.close(descriptor)
 
 
 def _opened(path: Path | str, flags: int) -> int | None:
@@ -298,7 +306,7 @@ def _of_pipe(descriptor: int, size: int) -> bytes:
     """
     if not _is_ready(descriptor, OPENING):
         if not os.get_blocking(descriptor):
-            with contextlib.suppress(BlockingIOError):  # # raised if a program has it open
+            with contextlib.suppress(BlockingIOError):  # raised if a program has it open
                 if piece := os.read(descriptor, size):
                     return piece
                 raise FileError("no program writes to this pipe")

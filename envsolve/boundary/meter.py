@@ -26,7 +26,7 @@ def metered(pid: int, doing: str, progress: Callable[[str], None]) -> Iterator[N
     def report() -> None:
         before = 0
         while not ended.wait(1):
-            written = max(before, _written_by(pid))  # # programs that have ended are no longer counted
+            written = max(before, _written_by(pid))  # programs that have ended are no longer counted
             amount = f", {size_text(written)} written, {size_text(written - before)}/s" if written else ""
             before = written
             progress(f"{doing}{amount}, {monotonic() - started:.0f} s")

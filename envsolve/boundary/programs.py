@@ -86,7 +86,7 @@ def is_system_text(text: str) -> bool:
     """Whether the system accepts ``text`` as a path, an argument or the value of a variable."""
     try:
         return b"\0" not in os.fsencode(text)
-    except UnicodeEncodeError:  # # a lone surrogate, which JSON can contain
+    except UnicodeEncodeError:  # a lone surrogate, which JSON can contain
         return False
 
 
@@ -102,16 +102,23 @@ def is_program(path: Path) -> bool:
 
 
 def run_program(
-    command: Sequence[str], environ: Mapping[str, str], timeout: float, *, limit: int = LONGEST_OUTPUT
+    command: Sequence[str],
+    environ: Mapping[str, str],
+    timeout: float,
+    *,
+    limit: int = LONGEST_OUTPUT,
+    directory: str | Path = os.sep,
+    errors: int | None = None,
 ) -> Finished:
     """Run ``command`` for at most ``timeout`` seconds and read at most ``limit`` bytes of its standard output.
 
-    It runs in a session of its own and in the root directory, so that it finds nothing in the current one. It has no
-    standard input, and its standard error is discarded. Raises OSError if it cannot be started.
+    It runs in a session of its own and, by default, in the root directory, so that it finds nothing in the current one.
+    It has no standard input. Its standard error goes to ``errors``, a descriptor or a constant of subprocess, and is
+    discarded by default. Raises OSError if it cannot be started.
     """
     import subprocess
 
-    process = start(command, environ, os.sep, errors=subprocess.DEVNULL)
+    process = start(command, environ, directory, errors=subprocess.DEVNULL if errors is None else errors)
     output = Output(process, limit)
     try:
         code: int | None = process.wait(timeout)

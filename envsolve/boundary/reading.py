@@ -11,11 +11,11 @@ import os
 import stat
 from pathlib import Path
 
-from envsolve.boundary.files import FileError, read_bytes, read_head
+from envsolve.boundary.files import FileError, read_head
 
 _MOST = 20_000
 """Limit for the entries of one directory."""
-_LONGEST = 1 << 16
+_SHORT = 1 << 16
 """Bytes. The files of the kernel and the driver are short."""
 
 
@@ -40,6 +40,12 @@ def bytes_of(path: Path, longest: int) -> bytes | None:
         return read_head(path, longest)
     except FileError:
         return None
+
+
+def short_text(path: Path) -> str | None:
+    """The text of a file of the kernel or the driver without surrounding whitespace and NUL; None as in text_of."""
+    text = text_of(path, _SHORT)
+    return None if text is None else text.strip("\0 \t\r\n")
 
 
 def is_file(path: Path) -> bool:
@@ -121,23 +127,6 @@ def closed_directory(path: Path) -> str | None:
     """The outermost directory on the way to ``path`` that this user may not enter, as a sentence."""
     closed = (it for it in reversed(path.parents) if os.path.isdir(it) and not os.access(it, os.X_OK))  # noqa: PTH112
     return next((f"{it} is closed to this user" for it in closed), None)
-
-
-def read_text(path: Path) -> str | None:
-    """The file's text without surrounding whitespace and NUL; None if it cannot be read or is longer."""
-    try:
-        content = read_bytes(path, _LONGEST)
-    except FileError:
-        return None
-    return None if content is None else content.decode("utf-8", "replace").strip("\0 \t\r\n")
-
-
-def names_in(directory: Path) -> list[str] | None:
-    """The sorted names in ``directory``, or None if it cannot be listed."""
-    try:
-        return sorted(os.listdir(directory))  # noqa: PTH208 - names are wanted
-    except OSError:
-        return None
 
 
 def exists(path: Path) -> bool:

@@ -19,7 +19,7 @@ from functools import cache, partial
 HIDDEN = "***"
 """What replaces a secret in a text that someone else wrote."""
 
-# # Patterns are compiled at their first use, since most commands need few of them.
+# Patterns are compiled at their first use, since most commands need few of them.
 _ADDRESS = r"""(?:(?<![^\s:'"`=(<,\[])//|(?:(?<=http:)|(?<=https:))/)[^\s:'"`\x1b]*(?::(?!//)[^\s:'"`\x1b]*)*"""
 """An address from its ``//`` on; the path of a local file keeps one ``/``. An address inside another one, as in a
 query, is matched by itself.
@@ -63,7 +63,7 @@ def without_secrets(text: str) -> str:
     if not any(map(text.__contains__, ("@", "/t/", "=", *_BEGINNINGS))) and not text.startswith("t/"):
         return text
     whole = re.match(_WHOLE, text)
-    if whole is not None:  # # someone may have typed a password with a space or a quote
+    if whole is not None:  # someone may have typed a password with a space or a quote
         text = whole[0] + _without_login(text[whole.end() :], whole[0], "")
     elif not any(map(str.isspace, text)) and "://" not in text and not re.match(_LOCAL, text):
         text = _without_bare(text)

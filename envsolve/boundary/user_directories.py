@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import stat
 import sys
 from pathlib import Path
 from typing import NamedTuple
@@ -39,6 +40,24 @@ def data_directory() -> Path | None:
 def state_directory() -> Path | None:
     """``envsolve`` in the user's state directory, for what outlives a cache; None for a user without a home."""
     return _directory(_STATE)
+
+
+def sharing_problem(directory: Path, root: Path) -> str | None:
+    """Why ``root``, in ``directory``, cannot be used; None if it can, or does not exist yet."""
+    if sys.platform == "win32":
+        return None
+    try:
+        if directory.stat().st_uid != os.geteuid():
+            return f"{directory} belongs to another user"
+        facts = root.lstat()
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        return f"{directory}: {error.strerror}"
+    shared = facts.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
+    if facts.st_uid != os.geteuid() or shared or not stat.S_ISDIR(facts.st_mode):
+        return f"{root} is not a directory that only this user can write to"
+    return None
 
 
 def _directory(place: _Place) -> Path | None:

@@ -1,6 +1,6 @@
 """The command line: arguments become a request, results become text. It decides nothing on its own."""
 
-# # Nothing is imported here, not even from typing or __future__: an interrupt before main begins is not caught.
+# Nothing is imported here, not even from typing or __future__: an interrupt before main begins is not caught.
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -32,9 +32,9 @@ def main(arguments: "Sequence[str] | None" = None) -> None:
 
 
 def _run(arguments: "Sequence[str] | None") -> int:
-    import sys  # # already loaded, so that an interrupt in a callback cannot break the import
+    import sys  # already loaded, so that an interrupt in a callback cannot break the import
 
-    dropped: list[object] = []  # # an interrupt in a callback of an import, which Python prints and ignores
+    dropped: list[object] = []  # an interrupt in a callback of an import, which Python prints and ignores
     hook, sys.unraisablehook = sys.unraisablehook, dropped.append
     import gc
 
@@ -91,7 +91,7 @@ def _ignore_interrupts() -> None:
     import signal
     import threading
 
-    if threading.current_thread() is threading.main_thread():  # # only the main thread may do this, and gets interrupts
+    if threading.current_thread() is threading.main_thread():  # only the main thread may do this, and gets interrupts
         signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 

@@ -81,7 +81,7 @@ def capture(**options: Any) -> int:
 
     require_one_environment(options)
     request = CaptureRequest(
-        progress=Progress(wanted=not options["no_progress"] and not options["quiet"], doing="capturing"),
+        progress=Progress.of(options, "capturing"),
         prefix=options["prefix"],
         python=options["python"],
         format_name=_format(options["format_name"], options["output"]),

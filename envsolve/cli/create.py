@@ -181,7 +181,7 @@ def _validated(python: Path, options: Mapping[str, Any]) -> Validation:
     from envsolve.app.environment.validating import ValidateRequest, validation_of
     from envsolve.cli.validation_text import as_text
 
-    progress = Progress(wanted=not options["no_progress"] and not options["quiet"], doing="validating")
+    progress = Progress.of(options, "validating")
     request = ValidateRequest(progress, python=str(python), device="here", matrix_directory=matrix_directory(options))
     with interruptible():
         validation = validation_of(request, os.environ)
@@ -221,7 +221,7 @@ def created_from(
     words = {**options, **_NOT_HERE}
     matrix = matrix_of(options)
     install = named_lock(options) if options["lock_file"] else solved_lock(words)
-    progress = Progress(wanted=not options["no_progress"] and not options["quiet"], doing="creating")
+    progress = Progress.of(options, "creating")
 
     def show_note(it: Note) -> None:
         progress.clear()
@@ -246,10 +246,8 @@ def created_from(
         project=project,
         dry_run=options["dry_run"],
     )
-    try:
+    with progress:
         return create_environment(request, matrix, os.environ, progress.show)
-    finally:
-        progress.clear()
 
 
 def installer_network(options: dict[str, Any]) -> InstallerNetwork:

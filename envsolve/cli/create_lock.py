@@ -88,7 +88,7 @@ def _instead_of_a_request(prefix: str) -> Iterator[Hint]:
 
     here = Path.cwd()
     locks: list[str] = []
-    with suppress(UsageError):  # # `envsolve lock` reports mistakes in the project
+    with suppress(UsageError):  # `envsolve lock` reports mistakes in the project
         file = find_project(here)
         locks = [] if file is None else list(dict.fromkeys(locks_of(read_project(file))))
     if not locks:

@@ -209,7 +209,7 @@ def _unknown(diff: LockDiff) -> Iterator[str]:
             if field in summary.unknown:
                 reasons.setdefault(summary.unknown[field], []).append(_FIELDS[field])
         for reason, names in reasons.items():
-            if names != [_FIELDS["cudnn"]]:  # # many locks with ranges leave it open
+            if names != [_FIELDS["cudnn"]]:  # many locks with ranges leave it open
                 yield f"{version}: {', '.join(names)} ({reason})"
 
 

@@ -104,7 +104,7 @@ def _request(options: dict[str, Any]) -> DoctorRequest:
         prefix=options["prefix"],
         python=options["python"],
         matrix_directory=matrix_directory(options),
-        progress=Progress(wanted=not options["no_progress"] and not options["quiet"], doing="checking"),
+        progress=Progress.of(options, "checking"),
     )
 
 

@@ -107,7 +107,7 @@ def _added_to_environment(options: dict[str, Any]) -> int:
     from envsolve.model.request import Packages, Request
 
     require_not_typed(("project", "lock_file"), "is about a project, and --prefix without --sync is not")
-    progress = Progress(wanted=not options["no_progress"] and not options["quiet"], doing="adding")
+    progress = Progress.of(options, "adding")
     packages = Packages(
         requirements=options["words"],
         allow_builds=options["allow_builds"],
@@ -118,16 +118,14 @@ def _added_to_environment(options: dict[str, Any]) -> int:
         gpus=options["gpus"],
         index_url=options["index_url"],
         extra_index_urls=options["extra_index_urls"],
-        format="requirements",  # # only wheels, and of every kind
+        format="requirements",  # only wheels, and of every kind
         packages=packages,
     )
     matrix, network = matrix_of(options), network_of(options)
     addition_request = AddRequest(options["prefix"], request, network, matrix, progress.show, progress.packages)
     with interruptible():
-        try:
+        with progress:
             addition = planned(addition_request, os.environ)
-        finally:
-            progress.clear()
         note_each(addition.notes, options)
         lines = "".join(f"  {spelled(it)}\n" for it in addition.changes)
         notes: tuple[Note, ...] = ()
@@ -142,12 +140,10 @@ def _added_to_environment(options: dict[str, Any]) -> int:
         else:
             if not options["quiet"]:
                 click.echo(lines, nl=False, err=True)
-            try:
+            with progress:
                 notes = install(
                     addition, installer_network(options), os.environ, progress.show, builds=options["allow_builds"]
                 )
-            finally:
-                progress.clear()
             note_each(notes, options)
     if options["print_json"]:
         it = addition.inventory
@@ -165,7 +161,7 @@ def _edited(edit: Callable[[Path, str, Sequence[str]], str], verb: str, options:
         require_not_typed(("prefix", "lock_file"), "requires --sync")
     path, words = project_file(options["project"]), options["words"]
     before = read_text(path)
-    project_of(path, before)  # # reports an existing mistake with its line
+    project_of(path, before)  # reports an existing mistake with its line
     after = edit(path, before, words)
     mark = codecs.BOM_UTF8.decode() if path.read_bytes().startswith(codecs.BOM_UTF8) else ""
     edited = [(path, mark + after)] if after != before else []

@@ -193,7 +193,7 @@ def _require_text(stream: BinaryIO, name: str) -> None:
 def _is_utf_8(head: bytes) -> bool:
     """Whether it may still be text: a log may begin with the letters MZ."""
     try:
-        codecs.getincrementaldecoder("utf-8")().decode(head)  # # it may end within a character
+        codecs.getincrementaldecoder("utf-8")().decode(head)  # it may end within a character
     except UnicodeDecodeError:
         return False
     return b"\0" not in head

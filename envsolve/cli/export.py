@@ -92,13 +92,10 @@ def export(**options: Any) -> int:
     _require_other_file(options["file"], output)
     if not options["force"]:
         refuse_to_overwrite(output, request.platforms)
-    progress = Progress(wanted=not options["no_progress"] and not options["quiet"], doing="exporting")
-    try:
+    with Progress.of(options, "exporting") as progress:
         if options["ask_index"]:
             progress.show("package indexes")
         found = exported(request, os.environ)
-    finally:
-        progress.clear()
     platforms = [platform for platform, _ in found.texts]
     require_file_for_each(platforms, output)
     if not options["force"]:

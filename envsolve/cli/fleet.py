@@ -240,14 +240,11 @@ def validate_(**options: Any) -> int:
     if not to_do:
         return _deliver_report([done[it.name] for it in nodes], options)
     engine = engine_of(options, to_do)
-    progress = Progress(wanted=not options["no_progress"] and not options["quiet"], doing="validating")
+    progress = Progress.of(options, "validating")
     answers = engine.prove(to_do, os.environ, progress.show)
-    with interruptible(), closing(answers):
-        try:
-            for it in answers:
-                done[it.node] = it
-        finally:
-            progress.clear()
+    with interruptible(), closing(answers), progress:
+        for it in answers:
+            done[it.node] = it
     return _deliver_report([done[it.name] for it in nodes], options)
 
 

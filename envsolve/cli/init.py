@@ -146,7 +146,7 @@ def init(**options: Any) -> int:
     file = directory / (OWN_FILE if (directory / OWN_FILE).is_file() else PYPROJECT)
     before = text_at(file) or ""
     mark = _MARK if before and read_head(file, len(codecs.BOM_UTF8)) == codecs.BOM_UTF8 else ""
-    with_table(file, before, {}, replace=options["force"])  # # refuses existing tables before any question
+    with_table(file, before, {}, replace=options["force"])  # refuses existing tables before any question
     values, adopted = _values(options, directory, matrix)
 
     def text_with(values: Mapping[str, object]) -> str:
@@ -319,12 +319,12 @@ def _locks(project: Project, options: dict[str, Any], matrix: Matrix) -> tuple[d
     from envsolve.app.project.project_requests import require_wheels
     from envsolve.project.keys import KEYS
 
-    parts = tuple(part._replace(typed=frozenset(KEYS)) for part in project.parts)  # # no file has these values yet
+    parts = tuple(part._replace(typed=frozenset(KEYS)) for part in project.parts)  # no file has these values yet
     project = project._replace(parts=parts)
     if options["no_lock"]:
         require_wheels(project, matrix, os.environ)
         return {}, ()
-    progress = Progress(wanted=not options["no_progress"] and not options["quiet"])
+    progress = Progress.of(options)
     progress.show("packages")
     how = ProjectLock(network_of(options), show=progress.show, counted=progress.packages, replaces=True)
     try:

@@ -65,7 +65,7 @@ def _interrupt_main() -> None:
     if sys.platform == "win32":
         _thread.interrupt_main()
     else:
-        signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT)  # # also ends a waiting system call
+        signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT)  # also ends a waiting system call
 
 
 @contextmanager

@@ -28,7 +28,7 @@ def _known(values: Callable[[click.Context, str], Iterable[str]]) -> Completer:
         try:
             found = dict.fromkeys(values(ctx, incomplete))
         except EnvsolveError:
-            return []  # # a message would appear in the middle of the command line
+            return []  # a message would appear in the middle of the command line
         return [value for value in found if value.casefold().startswith(incomplete.casefold())]
 
     return complete

@@ -109,7 +109,7 @@ def lock_files(
 
     around = options.get("around")
     matrix = matrix_of(options)
-    progress = Progress(wanted=not options["no_progress"] and not options["quiet"])
+    progress = Progress.of(options)
     how = ProjectLock(
         network_of(options),
         options["upgrade"],
@@ -145,7 +145,7 @@ def lock_files(
     answer = _answer(changes, project, options)
     verb = "out of date" if options["check"] else "written" if writes and not is_dry_run() else "would be written"
     facts = _facts(locked) if options["verbose"] else ()
-    upgraded = options["upgrade"] or options["upgraded"]  # # what is still not newer is pinned by something else
+    upgraded = options["upgrade"] or options["upgraded"]  # what is still not newer is pinned by something else
     shown = [it._replace(possible=None) for it in changes] if upgraded else changes
     notes = [*_notes(shown, locked, verb, again), *facts] if not options["quiet"] else []
     deliver(answer, None)

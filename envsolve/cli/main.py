@@ -292,7 +292,7 @@ def _answer(arguments: list[str]) -> int:
         return 0
     except BrokenPipeError:
         raise
-    except OSError as error:  # # click's own printing of help and version; everything else uses deliver
+    except OSError as error:  # click's own printing of help and version; everything else uses deliver
         if error.filename is not None:
             raise
         raise output_failed(error) from error

@@ -200,12 +200,10 @@ def check(**options: Any) -> int:
     from envsolve.app.matrix.matrix import matrix_date
 
     data = matrix_of(options)
-    progress = Progress(wanted=not options["quiet"], doing="checking")
+    progress = Progress.of(options, "checking")
     progress.show("the compatibility matrix")
-    try:
+    with progress:
         verdicts = judged(data)
-    finally:
-        progress.clear()
     broken = [verdict for verdict in verdicts if verdict.violations]
     if options["as_json"]:
         document: documents.MatrixCheck = {
@@ -260,11 +258,8 @@ def update(names: tuple[str, ...], **options: Any) -> int:
     if not options["only_check"]:
         require_writable(directory)
     data = matrix_of(options)
-    progress = Progress(wanted=not options["no_progress"] and not options["quiet"], doing="reading")
-    try:
+    with Progress.of(options, "reading") as progress:
         found = look_for_new(_update_request(names, options, progress), data, os.environ)
-    finally:
-        progress.clear()
     set_aside = () if options["only_check"] else write(found.files, directory)
     _deliver_found(found, directory, options)
     replaced = {it.fields["file"] for it in set_aside}

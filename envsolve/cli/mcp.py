@@ -23,7 +23,7 @@ def mcp(**_: Any) -> int:
     """
     try:
         from envsolve.cli.mcp_server import server
-    except ImportError:  # # mcp is missing, or older than 2
+    except ImportError:  # mcp is missing, or older than 2
         raise OutsideError(
             "mcp-extra-missing",
             "`envsolve mcp` needs the package mcp, 2.3 or newer",

@@ -58,7 +58,7 @@ def printable(text: str) -> str:
     In old encodings of Windows these are most non-English characters, in UTF-8 undecodable bytes of file names.
     """
     encoding = codecs.lookup(sys.stdout.encoding or "utf-8").name
-    encoding = "utf-8" if encoding == "ascii" else encoding  # # as click does for the C locale
+    encoding = "utf-8" if encoding == "ascii" else encoding  # as click does for the C locale
     try:
         text.encode(encoding)
     except UnicodeEncodeError:
@@ -137,7 +137,7 @@ def write_all(files: Sequence[tuple[Path, str]], *, in_folders: bool = False) ->
                     path.parent.mkdir(parents=True, exist_ok=True)
                 target = path.resolve()
                 temporary = target.parent / f".envsolve-{os.urandom(8).hex()}"
-                written.append((temporary, target))  # # before it is created, so that no interrupt leaves it behind
+                written.append((temporary, target))  # before it is created, so that no interrupt leaves it behind
                 _make(temporary, text, _mode(target))
         for temporary, path in written:
             temporary.replace(path)
@@ -185,7 +185,7 @@ def _would(path: Path, text: str) -> str:
     content = text.encode("utf-8")
     try:
         there = read_bytes(path, len(content))
-    except FileError:  # # longer, a pipe, or not readable: in any case different
+    except FileError:  # longer, a pipe, or not readable: in any case different
         return "would be changed"
     return "would be new" if there is None else "is unchanged" if there == content else "would be changed"
 

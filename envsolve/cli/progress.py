@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Mapping
 from shutil import get_terminal_size
 from threading import Event, Thread
 from time import monotonic
+from typing import Any, Self
 
 import click
 
 from envsolve.boundary.display import one_line
 
 _WIDTH = 78
-
-
 _SOON = 3
 """Seconds after which a step shows its duration: a shorter one does not look hung."""
 
@@ -21,6 +21,7 @@ _SOON = 3
 class Progress:
     """The line; ``wanted`` says whether the user wants it, ``doing`` what the command does.
 
+    Leaving a ``with`` block removes it.
     A long step counts its seconds, so that a large download does not look like a program that hangs.
     """
 
@@ -31,6 +32,17 @@ class Progress:
         self._since = 0.0
         self._ended = Event()
         self._clock: Thread | None = None
+
+    @classmethod
+    def of(cls, options: Mapping[str, Any], doing: str = "resolving") -> Self:
+        """The line for a command with these options: -q and --no-progress, if it has that, turn it off."""
+        return cls(wanted=not (options["quiet"] or options.get("no_progress")), doing=doing)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.clear()
 
     def packages(self, count: int, name: str) -> None:
         """Show that ``name`` is the last of ``count`` packages."""

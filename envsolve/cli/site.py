@@ -33,14 +33,11 @@ def site(directory: str, **options: Any) -> None:
     """
     from envsolve.site.build import build_site
 
-    progress = Progress(wanted=not (options["no_progress"] or options["quiet"]), doing="answering")
-    try:
+    with Progress.of(options, "answering") as progress:
         count = build_site(
             Path(directory),
             matrix_directory(options),
             int(options["together"]),
             lambda done, all_: progress.show(f"{done} of {all_} parts"),
         )
-    finally:
-        progress.clear()
     deliver(f"wrote {count} pages to {directory}\n", None)

@@ -84,13 +84,11 @@ def lock_with_progress(
     from envsolve.app.any_lock.request_lock import make_lock
     from envsolve.app.lock.lock_request import LockRequest
 
-    progress = Progress(wanted=not options["no_progress"] and not options["quiet"])
+    progress = Progress.of(options)
     progress.show("packages")
     locking = LockRequest(request, network_of(options), there, progress.show, progress.packages, None, apart, writes)
-    try:
+    with progress:
         return make_lock(locking, matrix, os.environ)
-    finally:
-        progress.clear()
 
 
 def _there(options: dict[str, Any]) -> LockFor:

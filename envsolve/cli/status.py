@@ -132,7 +132,7 @@ def _of_machines_of_project(it: FileStatus) -> bool:
         file = find_project(Path.cwd())
         project = None if file is None else read_project(file)
     except UsageError:
-        return False  # # `envsolve lock` reports mistakes in the project
+        return False  # `envsolve lock` reports mistakes in the project
     outputs = () if project is None else (output.file for part in project.parts for output in part.outputs)
     here = Path(it.path).absolute()
     return project is not None and any(

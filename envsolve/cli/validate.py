@@ -175,5 +175,5 @@ def _request(options: dict[str, Any]) -> ValidateRequest:
         burn=options["burn"],
         timeout=options["timeout"],
         matrix_directory=matrix_directory(options),
-        progress=Progress(wanted=not options["no_progress"] and not options["quiet"], doing="validating"),
+        progress=Progress.of(options, "validating"),
     )

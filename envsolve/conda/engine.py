@@ -129,8 +129,8 @@ class Engine:
 
 def main() -> None:
     """Answer jobs until there are no more."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # # the terminal sends it to both processes, and envsolve's decides
-    os.umask(0o077)  # # repodata of a private channel are for this user only
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the terminal sends it to both processes, and envsolve's decides
+    os.umask(0o077)  # repodata of a private channel are for this user only
     stand_somewhere()
     goes, jobs = sys.stdout.buffer, SimpleQueue[Job]()
     sys.stdout = sys.stderr
@@ -146,7 +146,7 @@ def main() -> None:
             if engine is None or engine.logins != job["logins"]:
                 engine, failed = Engine(settings, job["logins"]), None
             if failed is not None and set(failed[0]) <= set(job["channels"]):
-                raise failed[1]  # # rattler has already retried it
+                raise failed[1]  # rattler has already retried it
             answer = loop.run_until_complete(_answering(engine, job)(job))
         except Exception as error:  # noqa: BLE001  # whatever rattler raises is for the other process to tell
             answer = json.dumps({"error": type(error).__name__, "text": str(error)})
@@ -223,7 +223,7 @@ def _login_file(config: Any, hosts: Mapping[str, tuple[str, str]]) -> Iterator[s
     for path in filter(None, own):
         known |= _store_in(Path(path))
     known |= {host: {"BasicHTTP": {"username": user, "password": word}} for host, (user, word) in hosts.items()}
-    number, name = mkstemp(prefix="envsolve-")  # # readable by this user only
+    number, name = mkstemp(prefix="envsolve-")  # readable by this user only
     try:
         with os.fdopen(number, "w", encoding="utf-8") as file:
             json.dump(known, file)

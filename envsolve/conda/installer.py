@@ -159,7 +159,7 @@ def _error_json(error: Exception) -> dict[str, object]:
 
 def main() -> None:
     """Do the one job, and report how it ended; if the input ends before, the process ends too."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # # the terminal sends it to both processes, and envsolve's decides
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the terminal sends it to both processes, and envsolve's decides
     stand_somewhere()
     goes, jobs = sys.stdout.buffer, SimpleQueue[Job]()
     sys.stdout = sys.stderr

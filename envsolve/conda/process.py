@@ -39,7 +39,7 @@ def _started(program: list[str], *, listening: bool, closed: bool = True) -> sub
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE if listening else subprocess.DEVNULL,
-        env={**os.environ, "RUST_BACKTRACE": "0", "PYTHONFAULTHANDLER": ""},  # # no unrequested output
+        env={**os.environ, "RUST_BACKTRACE": "0", "PYTHONFAULTHANDLER": ""},  # no unrequested output
         close_fds=closed,
         creationflags=getattr(subprocess, "CREATE_NO_WINDOW", 0),
     )

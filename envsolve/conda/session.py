@@ -202,7 +202,7 @@ class Session:
             "timeout": timeout(),
             "retries": retries(),
         }
-        with suppress(OSError):  # # the first job reports it
+        with suppress(OSError):  # the first job reports it
             send(settings, process.stdin)
         return process
 

@@ -8,10 +8,9 @@ from pathlib import Path
 
 from envsolve.boundary.answers import query_python
 from envsolve.errors import Hint, UsageError
+from envsolve.host.containers import is_container
 
 _ALLOWED_BY = ("PIP_BREAK_SYSTEM_PACKAGES", "UV_BREAK_SYSTEM_PACKAGES")
-_CONTAINER_FILES = ("/.dockerenv", "/run/.containerenv")
-"""Files that Docker and Podman create in their containers."""
 
 
 def require_changeable(python: Path, environ: Mapping[str, str], *, is_systems: bool) -> None:
@@ -23,9 +22,8 @@ def require_changeable(python: Path, environ: Mapping[str, str], *, is_systems: 
     paths = "[sysconfig.get_path('stdlib'), sysconfig.get_path('purelib')]"
     library, packages = (Path(str(it)) for it in _texts(query_python(python, paths, environ)))
     is_allowed = any(environ.get(name, "0") not in ("", "0", "false") for name in _ALLOWED_BY)
-    is_container = any(map(os.path.exists, _CONTAINER_FILES))
     is_managed = is_systems and os.path.isfile(library / "EXTERNALLY-MANAGED")  # noqa: PTH113 - it never raises
-    if is_managed and not is_allowed and not is_container:
+    if is_managed and not is_allowed and not is_container(Path(os.sep)):
         raise UsageError(
             "externally-managed",
             f"{python} is managed by the system's package manager",

@@ -82,7 +82,7 @@ def _running(command: Sequence[str], environ: Mapping[str, str]) -> Iterator[sub
         encoding="utf-8",
         errors="replace",
         start_new_session=True,
-        close_fds=False,  # # it locks the environment for as long as it works on it (envsolve.boundary.busy)
+        close_fds=False,  # it locks the environment for as long as it works on it (envsolve.boundary.busy)
         creationflags=getattr(subprocess, "CREATE_NO_WINDOW", 0),
     )
     try:

@@ -19,7 +19,7 @@ from hashlib import blake2b, sha256
 from pathlib import Path
 from typing import NamedTuple
 
-from envsolve.boundary.files import FileError, json_value, read_bytes
+from envsolve.boundary.files import FileError, json_value, read_bytes, replace_file
 from envsolve.boundary.user_directories import state_directory
 from envsolve.create.record import LOCKS
 
@@ -51,7 +51,7 @@ def claiming(prefix: Path) -> Iterator[None]:
     """
     file, before = _file(prefix), _claim(prefix)
     ended = threading.Event()
-    files = "" if before is None else before.files  # # of an environment that was set aside, and may come back
+    files = "" if before is None else before.files  # of an environment that was set aside, and may come back
     if file is None or not _write(file, prefix, files):
         yield
         return
@@ -78,7 +78,7 @@ def is_claimed(prefix: Path) -> bool:
     return _claim(prefix) is not None
 
 
-def list_files(prefix: Path, ignored: tuple[str, ...], foreign: Collection[Path] = ()) -> None:
+def list_files(prefix: Path, ignored: tuple[str, ...], foreign: Collection[Path]) -> None:
     """List the files of the claimed and finished directory, except those that are ``foreign``. Raises OSError.
 
     Top-level entries in ``ignored`` are skipped.
@@ -189,9 +189,7 @@ def _identity(prefix: Path) -> dict[str, object]:
 def _write(file: Path, prefix: Path, files: str = "") -> bool:
     try:
         file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        temporary = file.with_suffix(f".{os.getpid()}")
-        temporary.write_text(json.dumps({**_identity(prefix), "files": files}), encoding="utf-8")
-        temporary.replace(file)
+        replace_file(file, json.dumps({**_identity(prefix), "files": files}).encode())
     except OSError:
         return False
     return True

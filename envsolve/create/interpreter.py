@@ -69,7 +69,7 @@ def find_python(
     raise _not_found(wanted, uv, project)
 
 
-def pythons_here(environ: Mapping[str, str], versions: SpecifierSet | None = None) -> tuple[str, ...]:
+def pythons_here(environ: Mapping[str, str], versions: SpecifierSet | None) -> tuple[str, ...]:
     """The minor versions of Python that :func:`find_python` finds without uv, as ``3.12``, the newest first."""
     wanted = versions or _ANY
     programs = dict.fromkeys(_candidates(wanted, environ))

@@ -218,7 +218,7 @@ def claimed(path: Path) -> Iterator[None]:
         raise _failed(path, error) from error
     finally:
         for folder in reversed(made):
-            with suppress(OSError):  # # it is in use by now
+            with suppress(OSError):  # it is in use by now
                 folder.rmdir()
 
 

@@ -115,12 +115,10 @@ def tool_environ(
         if name in (*_OF_UV, *_OF_PIP) or (not name.startswith(("UV_", "PIP_")) and name not in _OF_ANOTHER)
     }
     entries = [*absolute_entries(environ.get("PATH", ""))] or [*absolute_entries(os.defpath)]
-    passed["PATH"] = os.pathsep.join(
-        entries
-    )  # # an installer runs in the current directory, which an empty entry means
+    passed["PATH"] = os.pathsep.join(entries)  # an installer runs in the current directory, which an empty entry means
     passed |= {"PIP_CONFIG_FILE": os.devnull, "PIP_DISABLE_PIP_VERSION_CHECK": "1", "PIP_NO_INPUT": "1"}
-    passed |= {"PIP_BREAK_SYSTEM_PACKAGES": "1"}  # # as for uv; what may be changed is decided before
-    passed |= {"PYTHONNOUSERSITE": "1", "PIP_USER": "0"}  # # packages in the home directory are no part of it
+    passed |= {"PIP_BREAK_SYSTEM_PACKAGES": "1"}  # as for uv; what may be changed is decided before
+    passed |= {"PYTHONNOUSERSITE": "1", "PIP_USER": "0"}  # packages in the home directory are no part of it
     passed |= _trust(settings)
     if not names_index:
         passed |= _indexes(settings)

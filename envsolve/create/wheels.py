@@ -49,7 +49,7 @@ def wheel_file(lock: Lock, *, reads_pylock: bool) -> WheelFile:
     if has_addresses and indexes:
         lock = lock._replace(default_index=indexes[0], default_is_plain=False, indexes=indexes[1:])
     lines = (" ".join(line.split()) for line in contents_of("\n".join(lines_of_pins(lock))))
-    text = as_lines(lines).replace("$", "%24")  # # in an address, and not a variable of this machine
+    text = as_lines(lines).replace("$", "%24")  # in an address, and not a variable of this machine
     return WheelFile("requirements.txt", text, has_addresses or not lock.default_is_plain)
 
 
@@ -129,7 +129,7 @@ def _install(
     progress: Callable[[str], None],
 ) -> list[Note]:
     lock_file = wheel_file(wheels.lock, reads_pylock=wheels.uv is not None)
-    leaves_builds_open = wheels.builds and lock_file.name == "pylock.toml"  # # it names no index for them
+    leaves_builds_open = wheels.builds and lock_file.name == "pylock.toml"  # it names no index for them
     names_index = lock_file.names_index and not leaves_builds_open
     with tool_environ(environ, network, scratch, names_index=names_index) as variables:
         file = scratch / lock_file.name
@@ -167,7 +167,7 @@ def _run(
         if bounds is not None and "--build-constraint" in run_program([*command, "--help"], environ, PATIENCE).output:
             command += ["--build-constraint", str(bounds)]
         elif bounds is not None:
-            environ = {**environ, "PIP_CONSTRAINT": str(bounds)}  # # pip before 25.3 applies these to builds as well
+            environ = {**environ, "PIP_CONSTRAINT": str(bounds)}  # pip before 25.3 applies these to builds as well
     doing = packages_text([pin.files[0].size for pin in wheels.lock.pins])
     return run(command, environ, progress, words=(*KNOWN, *(it.text for it in build_bounds())), doing=doing)
 

@@ -66,7 +66,7 @@ class Condition:
 class _Parts(ast.NodeTransformer):
     """Joins the name of a fact and its part into one name: ``driver.major``."""
 
-    def visit_Attribute(self, node: ast.Attribute) -> ast.expr:  # # the name that ast calls
+    def visit_Attribute(self, node: ast.Attribute) -> ast.expr:  # the name that ast calls
         text = ast.unparse(node)
         return ast.Name(id=text) if _PART.fullmatch(text) else node
 

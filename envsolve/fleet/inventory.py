@@ -96,7 +96,7 @@ def nodes_named(argument: str) -> list[tuple[str, Node]]:
 def nodes_of(argument: str) -> list[tuple[str, Node]]:
     """The machines in a list of nodes, as in :func:`nodes_named`. Raises the errors of :func:`read_inventory`."""
     file, _ = _file_and_node(argument)
-    if _listed(file) is None and machine_of(argument) is None:  # # a host file, or not readable
+    if _listed(file) is None and machine_of(argument) is None:  # a host file, or not readable
         read_inventory(file)
     return nodes_named(argument)
 
@@ -166,7 +166,7 @@ def _nodes(text: str, file: str) -> list[Node] | None:
     """The nodes in a text; None if its form is unknown. Raises FileError; UsageError if it is damaged."""
     try:
         return _of_json(json_value(text), file) if _is_json(text) else _of_text(text, file)
-    except (LookupError, TypeError, ValueError, AttributeError) as error:  # # it differs from what its tool writes
+    except (LookupError, TypeError, ValueError, AttributeError) as error:  # it differs from what its tool writes
         raise FileError("it begins like a list of nodes, but then is none") from error
 
 

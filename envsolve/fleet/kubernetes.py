@@ -53,11 +53,11 @@ def _node(item: Mapping[str, Any]) -> Node:
 
 def _gpus(nvidia: Mapping[str, str], capacity: Mapping[str, str]) -> list[Gpu]:
     product = nvidia.get("gpu.product")
-    if product is None:  # # the device plugin alone reports only that there are some
+    if product is None:  # the device plugin alone reports only that there are some
         count = whole_number(capacity.get("nvidia.com/gpu", "0"))
         return [Gpu(UNNAMED, None, count=count)] if count else []
     count = whole_number(nvidia.get("gpu.count", "1"))
-    if count < 1:  # # if GPUs are partitioned in a way that the strategy does not allow
+    if count < 1:  # if GPUs are partitioned in a way that the strategy does not allow
         return []
     added = _ADDED.search(product)
     assert added is not None

@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 from typing import NamedTuple
 
-from envsolve.boundary.reading import exists, is_open_to_us, names_in
+from envsolve.boundary.reading import exists, is_open_to_us, names_of
 from envsolve.host.probe import Source
 from envsolve.host.trouble import Trouble
 from envsolve.model.host import Reading, SourceFailure
@@ -29,7 +29,7 @@ class DeviceNodesProbe(NamedTuple):
 
     def _problem(self) -> SourceFailure | None:
         devices = self.root / "dev"
-        nodes = [name for name in names_in(devices) or () if _GPU_NODE.match(name)]
+        nodes = [name for name in names_of(devices) if _GPU_NODE.match(name)]
         missing = [] if exists(devices / "nvidiactl") else ["/dev/nvidiactl"]
         missing += [] if nodes else ["/dev/nvidia0"]
         if missing:

@@ -16,6 +16,7 @@ from envsolve.errors import Hint, UsageError
 from envsolve.model.capability import ComputeCapability
 from envsolve.model.host import Gpu, GpuStatus, Host, Platform, Reading, SourceFailure
 from envsolve.model.versions import CudaVersion, DriverVersion, LibcVersion
+from envsolve.model.words import member_of
 
 if TYPE_CHECKING:
     from envsolve import documents
@@ -160,7 +161,7 @@ _KINDS: Mapping[type, str] = {
 
 def _host(table: _Table) -> Host:
     _check_schema(table)
-    platform = table.parsed("platform", table.required("platform", str), _platform)
+    platform = table.parsed("platform", table.required("platform", str), member_of(Platform))
     driver = table.parse("driver", DriverVersion.parse)
     gpus = tuple(
         _gpu(_Table(table.path, f"{table.place}gpus[{i}].", gpu)) for i, gpu in enumerate(table.get("gpus", list) or [])
@@ -171,7 +172,7 @@ def _host(table: _Table) -> Host:
         driver_cuda=table.parse("driver_cuda", CudaVersion.parse),
         glibc=table.parse("glibc", LibcVersion.parse),
         gpus=gpus,
-        status=table.parse("status", _status) or _default_status(driver, gpus),
+        status=table.parse("status", member_of(GpuStatus)) or _default_status(driver, gpus),
         origin=_origin(table),
         wsl=table.get("wsl", bool) or False,
         notes=tuple(one_line(str(note)) for note in table.get("notes", list) or ()),
@@ -206,20 +207,6 @@ def _gpu(table: _Table) -> Gpu:
 def _origin(table: _Table) -> dict[str, str]:
     origin: dict[str, object] = table.get("origin", dict) or {}
     return {short_line(str(key)): short_line(str(source)) for key, source in origin.items()}
-
-
-def _platform(text: str) -> Platform:
-    try:
-        return Platform(text)
-    except ValueError:
-        raise ValueError(f"{text!r} is not one of {', '.join(Platform)}") from None
-
-
-def _status(text: str) -> GpuStatus:
-    try:
-        return GpuStatus(text)
-    except ValueError:
-        raise ValueError(f"{text!r} is not one of {', '.join(GpuStatus)}") from None
 
 
 def _default_status(driver: DriverVersion | None, gpus: tuple[Gpu, ...]) -> GpuStatus:

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-from envsolve.boundary.reading import names_in, read_text
+from envsolve.boundary.reading import names_of, short_text
 from envsolve.host.gpus import grouped
 from envsolve.host.probe import Source
 from envsolve.host.trouble import Trouble
@@ -32,7 +32,7 @@ class SysModuleProbe(NamedTuple):
 
     def read(self) -> Reading | None:
         """Return the version, or None while no module with a version is loaded."""
-        text = read_text(self.root / "sys/module/nvidia/version")
+        text = short_text(self.root / "sys/module/nvidia/version")
         return None if text is None else _reading(self.name, text, text)
 
 
@@ -44,7 +44,7 @@ class ProcVersionProbe(NamedTuple):
 
     def read(self) -> Reading | None:
         """Return the version in the NVRM line, or None while no module is loaded."""
-        text = read_text(self.root / "proc/driver/nvidia/version")
+        text = short_text(self.root / "proc/driver/nvidia/version")
         if text is None:
             return None
         match = _NVRM_LINE.search(text + "\n")
@@ -64,8 +64,8 @@ class ProcGpusProbe(NamedTuple):
 
     def _models(self) -> Iterator[str]:
         directory = self.root / "proc/driver/nvidia/gpus"
-        for address in names_in(directory) or ():
-            match = _MODEL_LINE.search(read_text(directory / address / "information") or "")
+        for address in names_of(directory):
+            match = _MODEL_LINE.search(short_text(directory / address / "information") or "")
             if match is not None:
                 yield match[1]
 

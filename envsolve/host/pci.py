@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-from envsolve.boundary.reading import link_name, names_in, read_text
+from envsolve.boundary.reading import is_directory, link_name, names_of, short_text
 from envsolve.host.gpus import grouped
 from envsolve.host.probe import Source
 from envsolve.host.trouble import Trouble
@@ -58,16 +58,15 @@ def gpu_of_device(device: str, table: PciTable | None) -> Gpu:
 def gpus_on_bus(root: Path) -> tuple[PciDevice, ...] | None:
     """NVIDIA's display controllers; None if there is no bus, as on Windows, WSL and in some containers."""
     directory = root / "sys/bus/pci/devices"
-    addresses = names_in(directory)
-    return None if addresses is None else tuple(_nvidia_gpus(directory, addresses))
+    return tuple(_nvidia_gpus(directory)) if is_directory(directory) else None
 
 
-def _nvidia_gpus(directory: Path, addresses: Iterable[str]) -> Iterator[PciDevice]:
-    for address in addresses:
+def _nvidia_gpus(directory: Path) -> Iterator[PciDevice]:
+    for address in names_of(directory):
         place = directory / address
-        kind = read_text(place / "class") or ""
-        if read_text(place / "vendor") == NVIDIA_VENDOR and kind.startswith(DISPLAY_CLASS):
-            device = (read_text(place / "device") or "").removeprefix("0x").lower()
+        kind = short_text(place / "class") or ""
+        if short_text(place / "vendor") == NVIDIA_VENDOR and kind.startswith(DISPLAY_CLASS):
+            device = (short_text(place / "device") or "").removeprefix("0x").lower()
             yield PciDevice(address, device, link_name(place / "driver"))
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from envsolve.boundary.reading import exists, read_text
+from envsolve.boundary.reading import exists, short_text
 
 WSL_LIBRARIES = "usr/lib/wsl/lib"
 
@@ -15,7 +15,7 @@ def is_wsl(root: Path) -> bool:
     """Whether this is WSL 2 with GPU support, by the paravirtual device, Windows' libraries, or the kernel's name."""
     if exists(root / "dev/dxg") or exists(root / WSL_LIBRARIES / "libcuda.so.1"):
         return True
-    release = read_text(root / "proc/sys/kernel/osrelease") or ""
+    release = short_text(root / "proc/sys/kernel/osrelease") or ""
     return "microsoft" in release.lower() and "wsl2" in release.lower()
 
 

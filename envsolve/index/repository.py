@@ -6,14 +6,13 @@ import subprocess
 from collections.abc import Mapping
 from pathlib import Path
 
-from envsolve.boundary.programs import Output, end_session, find_program, start
+from envsolve.boundary.programs import find_program, run_program
 from envsolve.boundary.secrets import without_secrets
 from envsolve.errors import Hint, OutsideError
 from envsolve.model.reference import Reference
 
 _PATIENCE = 600.0
 """The time limit of one run of git, in seconds; the history of a large repository takes minutes."""
-_LONGEST_OUTPUT = 1 << 20
 _SAFE = (
     *("-c", "core.hooksPath=/dev/null", "-c", "protocol.ext.allow=never", "-c", "advice.detachedHead=false"),
     *("-c", "http.lowSpeedLimit=1000", "-c", "http.lowSpeedTime=30"),
@@ -109,16 +108,8 @@ def _run(git: str, command: tuple[str, ...], directory: Path, environ: Mapping[s
     variables = {key: value for key, value in environ.items() if key not in _OF_ANOTHER}
     variables |= {"GIT_TERMINAL_PROMPT": "0", "GIT_LFS_SKIP_SMUDGE": "1", "LC_ALL": "C"}
     variables.setdefault("GIT_SSH_COMMAND", "ssh -oBatchMode=yes")
-    process = start([git, *_SAFE, *command], variables, directory, errors=subprocess.STDOUT)
-    output = Output(process, _LONGEST_OUTPUT)
-    try:
-        code: int | None = process.wait(_PATIENCE)
-    except subprocess.TimeoutExpired:
-        code = None
-    finally:
-        end_session(process)
-    text = output.content().decode("utf-8", "replace")
-    return (None, f"git took more than {_PATIENCE:.0f} seconds") if code is None else (code, text)
+    found = run_program([git, *_SAFE, *command], variables, _PATIENCE, directory=directory, errors=subprocess.STDOUT)
+    return (None, f"git took more than {_PATIENCE:.0f} seconds") if found.hung else (found.exit_code, found.output)
 
 
 def _reason(text: str) -> str:

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import os
 import re
-import stat
 import sys
 import time
 from collections.abc import Iterator, Mapping
@@ -23,7 +22,7 @@ from typing import NamedTuple, TypeVar
 import msgspec
 
 from envsolve.boundary.files import open_regular
-from envsolve.boundary.user_directories import cache_directory
+from envsolve.boundary.user_directories import cache_directory, sharing_problem
 from envsolve.errors import UsageError
 
 T = TypeVar("T")
@@ -161,7 +160,7 @@ class Store:
         """Whether no other user can write to the folder of the entries; checked once. A missing folder is safe."""
         if self._safe is None:
             nowhere = "this user has no home directory, and no cache directory is set"
-            problem = nowhere if self.directory is None else _problem(self.directory, self._root)
+            problem = nowhere if self.directory is None else sharing_problem(self.directory, self._root)
             if problem is not None:
                 self.failure = f"the cache is not used: {problem}"
             self._safe = problem is None
@@ -245,24 +244,6 @@ def decoded(content: bytes | None, kind: type[T]) -> T | None:
         return None if content is None else msgspec.msgpack.decode(content, type=kind)
     except (ValueError, RecursionError):
         return None
-
-
-def _problem(directory: Path, root: Path) -> str | None:
-    """Why ``root``, in ``directory``, cannot be used; None if it can, or does not exist yet."""
-    if sys.platform == "win32":
-        return None
-    try:
-        if directory.stat().st_uid != os.geteuid():
-            return f"{directory} belongs to another user"
-        facts = root.lstat()
-    except FileNotFoundError:
-        return None
-    except OSError as error:
-        return f"{directory}: {error.strerror}"
-    shared = facts.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
-    if facts.st_uid != os.geteuid() or shared or not stat.S_ISDIR(facts.st_mode):
-        return f"{root} is not a directory that only this user can write to"
-    return None
 
 
 def _bytes(key: str) -> bytes:

@@ -7,29 +7,56 @@ takes precedence over the other settings, as in `uv pip compile`, because a lock
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import NamedTuple, cast
+from typing import Annotated
+
+from msgspec import Meta, Struct, ValidationError, convert, field
 
 from envsolve.boundary.files import FileError, toml_document
-from envsolve.errors import UsageError
 from envsolve.index.configured import Configured, Machine, first, malformed, read_file, text_of
 from envsolve.model.names import normalized
 from envsolve.model.own_lines import without_own_lines
 
-_Table = dict[str, object]
 _NAME = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_.")
 _OFF = frozenset(("", "0", "false", "no", "n", "f", "off"))
 
 
-class _Index(NamedTuple):
+class _Index(Struct, rename="kebab"):
     """One entry of ``[[index]]``."""
 
-    name: str
-    url: str
-    default: bool
-    explicit: bool
-    flat: bool
+    url: Annotated[str, Meta(min_length=1)]
+    name: str = ""
+    default: bool = False
+    explicit: bool = False
+    format: str = ""
+
+
+class _Source(Struct):
+    """One entry of ``[sources]``."""
+
+    index: str = ""
+    marker: str = ""
+    extra: object = None
+    group: object = None
+
+
+class _Indexes(Struct, rename="kebab"):
+    """The settings that a file may have itself and in ``[pip]``."""
+
+    index: tuple[_Index, ...] = ()
+    index_url: str = ""
+    extra_index_url: tuple[str, ...] = ()
+    find_links: tuple[str, ...] = ()
+    no_index: bool | None = None
+
+
+class _Settings(_Indexes, rename="kebab"):
+    """The settings of a file. Others are of no concern here."""
+
+    pip: _Indexes = field(default_factory=_Indexes)
+    allow_insecure_host: tuple[str, ...] = ()
+    sources: dict[str, _Source | tuple[_Source, ...]] = {}
 
 
 def from_variables(environ: Mapping[str, str]) -> Iterator[Configured]:
@@ -60,7 +87,7 @@ def of_the_project(environ: Mapping[str, str], cwd: Path) -> Configured:
         if found is None:
             raise malformed("UV_CONFIG_FILE", "names a file that does not exist")
         return found
-    if _is_off(environ, "UV_NO_CONFIG"):
+    if not _is_set(environ, "UV_NO_CONFIG"):
         for folder in (cwd, *cwd.parents):
             found = _of_file(folder / "uv.toml", environ) or _of_pyproject(folder / "pyproject.toml", environ)
             if found is not None:
@@ -93,12 +120,12 @@ def of_the_system(machine: Machine) -> Configured:
     return next((it for it in found if it is not None), Configured(""))
 
 
-def _is_off(environ: Mapping[str, str], name: str) -> bool:
-    return environ.get(name, "").lower() in _OFF
+def _is_set(environ: Mapping[str, str], name: str) -> bool:
+    return environ.get(name, "").lower() not in _OFF
 
 
 def _reads_shared(environ: Mapping[str, str]) -> bool:
-    return _is_off(environ, "UV_NO_CONFIG") and not environ.get("UV_CONFIG_FILE")
+    return not _is_set(environ, "UV_NO_CONFIG") and not environ.get("UV_CONFIG_FILE")
 
 
 def _unnamed(text: str, environ: Mapping[str, str]) -> str:
@@ -124,7 +151,7 @@ def _with_credentials(name: str, url: str, environ: Mapping[str, str]) -> str:
 
 def _of_file(path: Path, environ: Mapping[str, str]) -> Configured | None:
     content = read_file(path)
-    return None if content is None else _Reader(path, environ).settings(_parsed(path, text_of(path, content)))
+    return None if content is None else _configured(path, environ, _parsed(path, text_of(path, content)))
 
 
 def _of_pyproject(path: Path, environ: Mapping[str, str]) -> Configured | None:
@@ -133,10 +160,10 @@ def _of_pyproject(path: Path, environ: Mapping[str, str]) -> Configured | None:
         return None
     tool = _parsed(path, without_own_lines(text_of(path, content))).get("tool")
     table = tool.get("uv") if isinstance(tool, dict) else None
-    return None if table is None else _Reader(path, environ, "tool.uv.").settings(table)
+    return None if table is None else _configured(path, environ, table, "tool.uv.")
 
 
-def _parsed(path: Path, text: str) -> _Table:
+def _parsed(path: Path, text: str) -> dict[str, object]:
     try:
         return toml_document(text)
     except FileError as error:
@@ -145,108 +172,52 @@ def _parsed(path: Path, text: str) -> _Table:
         ) from None
 
 
-class _Reader:
-    """One file. Its path and the keys above the settings are part of every error."""
+def _configured(path: Path, environ: Mapping[str, str], found: object, above: str = "") -> Configured:
+    """The settings in a file. Raises UsageError for one of the wrong form, with the keys ``above`` them."""
+    try:
+        table = convert(found, _Settings)
+    except ValidationError as error:
+        problem, _, key = str(error).partition(" - at `$.")
+        place = f"{above}{key}".rstrip(".`")
+        raise malformed(f"{place} in {path}", "is invalid", detail=problem) from None
 
-    def __init__(self, path: Path, environ: Mapping[str, str], above: str = "") -> None:
-        self._path = path
-        self._environ = environ
-        self._above = above
+    def located(url: str) -> str:
+        return url if "://" in url or url.startswith("file:") else str(path.parent / url)
 
-    def settings(self, found: object) -> Configured:
-        """The settings in the file. Raises UsageError for a setting of the wrong form."""
-        table = self._table(found, "")
-        pip = self._table(table.get("pip", {}), "pip")
-        indexes = [*self._indexes(pip, "pip.index"), *self._indexes(table, "index")]
-        shared = [it for it in indexes if not it.explicit and not it.default]
-        defaults = [it.url for it in indexes if it.default]
-        parts = ((pip, "pip."), (table, ""))
-        extra = [self._located(url) for part, above in parts for url in self._strings(part, "extra-index-url", above)]
-        links = [self._located(url) for part, above in parts for url in self._strings(part, "find-links", above)]
-        pinned, where = self._sources(table, {it.name: it.url for it in indexes if it.name})
-        return Configured(
-            str(self._path),
-            index_url=first([*defaults, *(self._url(part, above) for part, above in parts)]),
-            extra_index_urls=(*(it.url for it in shared if not it.flat), *extra),
-            find_links=(*(it.url for it in shared if it.flat), *links),
-            no_index=next((self._flag(part, "no-index", above) for part, above in parts if "no-index" in part), None),
-            trusted_hosts=self._strings(table, "allow-insecure-host", ""),
-            package_indexes=pinned,
-            package_indexes_where=where,
-        )
+    def address(it: _Index) -> str:
+        return located(_with_credentials(it.name, it.url, environ) if it.name else it.url)
 
-    def _indexes(self, table: _Table, key: str) -> Iterator[_Index]:
-        for entry in self._list(table.get("index", []), key):
-            fields = self._table(entry, key)
-            name, url, form = (self._string(fields, field, f"{key}.") for field in ("name", "url", "format"))
-            if not url:
-                raise self._wrong(f"{key}.url", "is missing")
-            url = self._located(_with_credentials(name, url, self._environ) if name else url)
-            default, explicit = (self._flag(fields, field, f"{key}.") for field in ("default", "explicit"))
-            # An index with both keys comes last: so, like in uv, there is no other default index.
-            yield _Index(name, url, default, explicit, form == "flat")
+    parts = (table.pip, table)
+    indexes = [(it, address(it)) for part in parts for it in part.index]
+    # An index that is both default and explicit counts as the default: so, like in uv, there is no other one.
+    defaults = [url for it, url in indexes if it.default]
+    shared = [(it.format == "flat", url) for it, url in indexes if not it.explicit and not it.default]
+    named = {it.name: url for it, url in indexes if it.name}
+    sources = [] if _is_set(environ, "UV_NO_SOURCES") else list(_of_indexes(table.sources))
+    unknown = next((package for package, it in sources if it.index not in named), None)
+    if unknown is not None:
+        raise malformed(f"{above}sources.{unknown} in {path}", "names an index that the file does not define")
+    return Configured(
+        str(path),
+        index_url=first([*defaults, *(located(part.index_url) for part in parts if part.index_url)]),
+        extra_index_urls=(
+            *(url for is_flat, url in shared if not is_flat),
+            *(located(url) for part in parts for url in part.extra_index_url),
+        ),
+        find_links=(
+            *(url for is_flat, url in shared if is_flat),
+            *(located(url) for part in parts for url in part.find_links),
+        ),
+        no_index=next((it.no_index for it in parts if it.no_index is not None), None),
+        trusted_hosts=table.allow_insecure_host,
+        package_indexes=tuple((name, named[it.index]) for name, it in sources if not it.marker),
+        package_indexes_where=tuple((name, named[it.index], it.marker) for name, it in sources if it.marker),
+    )
 
-    def _sources(
-        self, table: _Table, urls: Mapping[str, str]
-    ) -> tuple[tuple[tuple[str, str], ...], tuple[tuple[str, str, str], ...]]:
-        """The packages that [sources] assigns to an index, always or under a marker, without extras and groups."""
-        pinned, where = [], []
-        for package, name, marker in self._named_sources(table):
-            if name not in urls:
-                raise self._wrong(f"sources.{package}", "names an index that the file does not define")
-            if marker:
-                where.append((package, urls[name], marker))
-            else:
-                pinned.append((package, urls[name]))
-        return tuple(pinned), tuple(where)
 
-    def _named_sources(self, table: _Table) -> Iterator[tuple[str, str, str]]:
-        """The package, the name of its index and the marker of each source that is an index."""
-        if not table.get("sources") or not _is_off(self._environ, "UV_NO_SOURCES"):
-            return
-        for package, given in self._table(table["sources"], "sources").items():
-            key = f"sources.{package}"
-            for source in given if isinstance(given, list) else [given]:
-                fields = self._table(source, key)
-                name = self._string(fields, "index", f"{key}.")
-                if name and "extra" not in fields and "group" not in fields:
-                    yield normalized(package), name, self._string(fields, "marker", f"{key}.")
-
-    def _url(self, table: _Table, above: str) -> str | None:
-        url = self._string(table, "index-url", above)
-        return self._located(url) if url else None
-
-    def _located(self, url: str) -> str:
-        """``url``; a path is relative to the file."""
-        return url if "://" in url or url.startswith("file:") else str(self._path.parent / url)
-
-    def _wrong(self, key: str, problem: str) -> UsageError:
-        return malformed(f"{self._above}{key} in {self._path}", problem)
-
-    def _table(self, found: object, key: str) -> _Table:
-        if not isinstance(found, dict):
-            raise self._wrong(key, "is not a table")
-        return cast("_Table", found)
-
-    def _list(self, found: object, key: str) -> list[object]:
-        if not isinstance(found, list):
-            raise self._wrong(key, "is not a list")
-        return found
-
-    def _string(self, table: _Table, key: str, above: str) -> str:
-        found = table.get(key, "")
-        if not isinstance(found, str):
-            raise self._wrong(f"{above}{key}", "is not a string")
-        return found
-
-    def _flag(self, table: _Table, key: str, above: str) -> bool:
-        found = table.get(key, False)
-        if not isinstance(found, bool):
-            raise self._wrong(f"{above}{key}", "is neither true nor false")
-        return found
-
-    def _strings(self, table: _Table, key: str, above: str) -> tuple[str, ...]:
-        found: Iterable[object] = self._list(table.get(key, []), f"{above}{key}")
-        if not all(isinstance(each, str) for each in found):
-            raise self._wrong(f"{above}{key}", "is not a list of strings")
-        return tuple(str(each) for each in found)
+def _of_indexes(sources: Mapping[str, _Source | tuple[_Source, ...]]) -> Iterator[tuple[str, _Source]]:
+    """The packages with their sources that are an index, always or under a marker, without extras and groups."""
+    for package, given in sources.items():
+        for it in given if isinstance(given, tuple) else (given,):
+            if it.index and it.extra is None and it.group is None:
+                yield normalized(package), it

@@ -110,7 +110,7 @@ def comments_of(text: str) -> Comments:
     )
 
 
-def facts_on_top(text: str, platform: str = "") -> Mapping[str, object] | None:
+def facts_on_top(text: str, platform: str) -> Mapping[str, object] | None:
     """Return the facts in the comments at the top of a file: its table, else what the comments say in words.
 
     For several platforms it is the part for ``platform``. The result is None if another tool wrote the file. Raises

@@ -10,8 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from envsolve.lockfile.facts import commented, facts_of
-from envsolve.lockfile.header import lock_header
 from envsolve.lockfile.image import (
     BUILDS_REMARK,
     COMPILER_REMARK,
@@ -21,9 +19,10 @@ from envsolve.lockfile.image import (
     RUNS_ENVSOLVE,
     Base,
     HereDocuments,
-    base_for,
     calls_compiler,
     has_gpu,
+    image_header,
+    image_text,
     labels_of,
     may_want_login,
     minor,
@@ -32,7 +31,6 @@ from envsolve.lockfile.image import (
     wheels_alone,
 )
 from envsolve.lockfile.lock import Lock
-from envsolve.lockfile.remarks import usage_remarks
 from envsolve.lockfile.requirements_txt import lines_of_pins
 from envsolve.model.host import Platform
 from envsolve.model.installing_envsolve import REMARK, REQUIREMENT
@@ -61,12 +59,7 @@ def write(lock: Lock, solution: Solution | None = None) -> str:
     bring no CUDA. Raises OutsideError like :func:`envsolve.lockfile.requirements_txt.write`. Raises UsageError for a
     lock that is not for Linux, or that has packages from this machine.
     """
-    base = base_for(lock, solution, "dockerfile")
-
-    def text_of(lock: Lock) -> str:
-        return "\n".join(_lines(lock, solution, base)) + "\n"
-
-    return text_of(lock.with_digest(text_of, read))
+    return image_text(lock, solution, "dockerfile", _lines, read)
 
 
 read = _DOCUMENTS.read
@@ -76,15 +69,7 @@ document_in = _DOCUMENTS.document_in
 
 def _lines(lock: Lock, solution: Solution | None, base: Base) -> Iterator[str]:
     yield SYNTAX
-    yield from lock_header(lock)
-    if solution is not None:
-        yield from usage_remarks(solution)
-    yield "#"
-    yield from _how_to_use(lock)
-    yield from commented(facts_of(lock))
-    yield ""
-    yield f"# Python {minor(lock)} on Debian {base.debian}, glibc {base.glibc}. This tag may get another image."
-    yield "# For a fixed image, write python@sha256:... (docs/containers.md)."
+    yield from image_header(lock, solution, base, _how_to_use(lock))
     yield f"FROM python:{minor(lock)}-slim-{base.debian}"
     yield ""
     yield f"RUN useradd --create-home --uid {_USER} user"

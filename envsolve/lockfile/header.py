@@ -18,7 +18,7 @@ _HEADER_LINES = 60
 _LONGEST_LINE = 4096
 
 
-def made_by(version: str, command: str, matrix_date: str | None, *, own_matrix: bool = False) -> Iterator[str]:
+def made_by(version: str, command: str, matrix_date: str | None, *, own_matrix: bool) -> Iterator[str]:
     """Yield which envsolve made the file, with which matrix and which command."""
     yield (MADE_BY_OWN_MATRIX if own_matrix else MADE_BY).written(version=version, date=matrix_date)
     yield COMMAND.written(command=command)

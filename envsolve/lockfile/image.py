@@ -7,7 +7,7 @@ An image contains a Python lock, and no CUDA except that of its wheels. The driv
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from envsolve.boundary.display import one_line
@@ -15,10 +15,11 @@ from envsolve.boundary.files import FileError
 from envsolve.boundary.secrets import without_secrets
 from envsolve.errors import Hint, UnsolvableError, UsageError
 from envsolve.index.fitting import Interpreter, Ranks
-from envsolve.lockfile.facts import facts_of
+from envsolve.lockfile.facts import commented, facts_of
 from envsolve.lockfile.formats import require_linux_for_image
+from envsolve.lockfile.header import lock_header
 from envsolve.lockfile.lock import Lock
-from envsolve.lockfile.remarks import needs_library_path
+from envsolve.lockfile.remarks import needs_library_path, usage_remarks
 from envsolve.lockfile.requirements_txt import index_options, read_lines
 from envsolve.model.host import Platform
 from envsolve.model.package import Pin
@@ -100,7 +101,36 @@ CTranslate2 had such libraries (lists.gnu.org/archive/html/info-gnu/2025-01/msg0
 github.com/OpenNMT/CTranslate2/issues/1849, github.com/conda-forge/pytorch-cpu-feedstock/issues/350)."""
 
 
-def base_for(lock: Lock, solution: Solution | None, format_name: str) -> Base:
+Lines = Callable[[Lock, Solution | None, Base], Iterator[str]]
+"""Yields the lines of a file of one image format."""
+
+
+def image_text(
+    lock: Lock, solution: Solution | None, format_name: str, lines: Lines, read: Callable[[str], Lock]
+) -> str:
+    """Return the content of the file of an image with ``lock``, with the errors of :func:`_base_for`."""
+    base = _base_for(lock, solution, format_name)
+
+    def text_of(lock: Lock) -> str:
+        return "\n".join(lines(lock, solution, base)) + "\n"
+
+    return text_of(lock.with_digest(text_of, read))
+
+
+def image_header(lock: Lock, solution: Solution | None, base: Base, how_to_use: Iterable[str]) -> Iterator[str]:
+    """Yield the comments above the base image: the header of the lock, how to use the image, and what its base is."""
+    yield from lock_header(lock)
+    if solution is not None:
+        yield from usage_remarks(solution)
+    yield "#"
+    yield from how_to_use
+    yield from commented(facts_of(lock))
+    yield ""
+    yield f"# Python {minor(lock)} on Debian {base.debian}, glibc {base.glibc}. This tag may get another image."
+    yield "# For a fixed image, write python@sha256:... (docs/containers.md)."
+
+
+def _base_for(lock: Lock, solution: Solution | None, format_name: str) -> Base:
     """Return the base of an image with ``lock``. ``solution`` is the stack that the lock was made for.
 
     Raises UsageError for a lock that is not for Linux, or that has packages from this machine. Raises UnsolvableError

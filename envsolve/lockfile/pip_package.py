@@ -28,7 +28,7 @@ def pin_at(
     name: str,
     version: str,
     url: str,
-    digest: str = "",
+    digest: str,
     *,
     index_url: str | None = None,
     requires: Sequence[str] = (),

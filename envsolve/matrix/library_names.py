@@ -36,13 +36,12 @@ class LibraryNames:
         """Return every library with the name ``file_name``, newest toolkit first. DLL names ignore case."""
         return tuple(self._by_file.get(file_name.lower(), ()))
 
-    def file(self, name: str, cuda: str, *, windows: bool = False) -> str | None:
-        """Return the file name of the library ``name`` in the toolkit ``cuda``, ``12.5``, or its newest minor."""
-        column = "windows" if windows else "linux"
+    def file(self, name: str, cuda: str) -> str | None:
+        """Return the name of a library's file on Linux, for the toolkit ``12.5``, or ``12`` for the newest 12."""
         for row in self._rows:
             version = str(row.get("cuda", ""))
-            if row.get("name") == name and cuda in (version, version.partition(".")[0]) and row.get(column):
-                return str(row[column])
+            if row.get("name") == name and cuda in (version, version.partition(".")[0]) and row.get("linux"):
+                return str(row["linux"])
         return None
 
     def packages(self, file_name: str, *, conda: bool, cuda_major: str | None = None) -> tuple[str, ...]:

@@ -8,16 +8,19 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Collection, Iterable, Mapping
+from contextlib import suppress
 from copy import copy
-from functools import cached_property, partial
+from functools import cache, cached_property, partial
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
+import packaging
+
+from envsolve import __version__
 from envsolve.boundary.document import WHOLE_DIRECTORY, Document, TomlFile
 from envsolve.boundary.user_directories import data_directory
 from envsolve.errors import MatrixError
-from envsolve.matrix.cached_rows import part_of
 from envsolve.matrix.names import GpuNames, gpu_rows, read_pci_ids
 from envsolve.matrix.row import Mistakes
 from envsolve.matrix.tables import (
@@ -27,7 +30,6 @@ from envsolve.matrix.tables import (
     CudaTable,
     FrameworkTable,
     PackageTable,
-    cached_framework,
     check_gpus,
     check_pci_ids,
     read_components,
@@ -136,24 +138,12 @@ class Matrix:
         """Return a framework's table, with the releases of ``platform`` or, for None, of all platforms."""
         key = (name, platform)
         if key not in self._frameworks:
-            table = None if platform is None else self._cached_framework(name, platform)
-            table = table or self._strict_framework(name, platform)
+            read = partial(read_framework, name, platform=platform)
+            table = self._read(name, read, part="all" if platform is None else platform.value)
             for overlay in self._overlays:
                 table = overlay.beside(table, platform, self)
             self._frameworks[key] = table
         return self._frameworks[key]
-
-    def _strict_framework(self, name: str, platform: Platform | None) -> FrameworkTable:
-        """Read strictly, and cache a file without mistakes so that it can be read quickly from then on."""
-        table = self._read(name, lambda document, mistakes: read_framework(name, document, platform, mistakes))
-        if platform is not None:
-            self._file(name).store_part(platform.value, part_of(self.document(name), platform))
-        return table
-
-    def _cached_framework(self, name: str, platform: Platform) -> FrameworkTable | None:
-        """The table from the cache, or None if it is not cached."""
-        part = self._file(name).part(platform.value)
-        return None if part is None else cached_framework(name, part, platform)
 
     @cached_property
     def cuda(self) -> CudaTable:
@@ -179,8 +169,7 @@ class Matrix:
 
     def build_rows(self, package: str, platform: Platform | None = None) -> tuple[BuildFacts, ...]:
         """Return the same without what :meth:`with_builds` added."""
-        known = (facts for facts in self._packages.builds if facts.package == package)
-        curated = tuple(known) if package in self._package_names else ()
+        curated = () if self._packages is None else (it for it in self._packages.builds if it.package == package)
         of_wheels = self._extension(package) if package in self._extensions else ()
         facts = (*of_wheels, *curated)
         for overlay in self._overlays:
@@ -224,24 +213,16 @@ class Matrix:
     @property
     def places(self) -> tuple[Place, ...]:
         """The directories and libraries that only one package may have at a time."""
-        return self._packages.places if "packages" in self.tables else ()
+        return () if self._packages is None else self._packages.places
 
     @cached_property
-    def _packages(self) -> PackageTable:
-        return self._read("packages", read_packages)
+    def _packages(self) -> PackageTable | None:
+        return self._read("packages", read_packages) if "packages" in self.tables else None
 
     @cached_property
     def tables(self) -> tuple[str, ...]:
         """The files that are not about a framework."""
         return tuple(it for it in PLATFORM_TABLES if it not in _LATER or self._path(it).is_file())
-
-    @cached_property
-    def _package_names(self) -> frozenset[object]:
-        """The packages in packages.toml."""
-        if "packages" not in self.tables:
-            return frozenset()
-        rows = self.document("packages").get("build", [])
-        return frozenset(row.get("package") for row in rows) if isinstance(rows, list) else frozenset()
 
     @cached_property
     def _extensions(self) -> frozenset[str]:
@@ -275,7 +256,7 @@ class Matrix:
     def check(self) -> list[str]:
         """Return every mistake in every file, as ``file: key: message``; empty if the matrix is valid."""
         readers: dict[str, Callable[[Document, Mistakes], object]] = {
-            **{name: partial(_whole_framework, name) for name in self.framework_names},
+            **{name: partial(read_framework, name) for name in self.framework_names},
             **{name: _READERS[name] for name in self.tables},
             **{name: partial(read_extension, name) for name in self.extension_tables},
         }
@@ -291,9 +272,13 @@ class Matrix:
             return [*(error.cause or (error.message,)), *mistakes.found]
         return mistakes.found
 
-    def _read(self, name: str, read: Callable[[Document, Mistakes], T]) -> T:
-        """The result of ``read`` for a file. Raises MatrixError if the file has mistakes."""
-        return without_mistakes(f"{name}.toml", lambda mistakes: read(self.document(name), mistakes))
+    def _read(self, name: str, read: Callable[[Document, Mistakes], T], part: str = "table") -> T:
+        """The result of ``read`` for a file, cached as its ``part``. Raises MatrixError if the file has mistakes."""
+
+        def checked() -> T:
+            return without_mistakes(f"{name}.toml", lambda mistakes: read(self.document(name), mistakes))
+
+        return self._file(name).made(part, _code_state(), checked)
 
     def _path(self, name: str) -> Path:
         return self.directory / f"{name}.toml"
@@ -313,9 +298,17 @@ class Matrix:
         return self._documents[name]
 
 
+@cache
+def _code_state() -> tuple[object, ...]:
+    """What the form of cached rows depends on: the versions and the files of the code that makes them."""
+    package = Path(__file__).parent.parent
+    files: list[tuple[str, int, int]] = []
+    for folder in ("matrix", "model"):
+        with suppress(OSError), os.scandir(package / folder) as entries:  # without files the versions are enough
+            sources = ((it.name, it.stat()) for it in entries if it.name.endswith(".py"))
+            files += [(name, facts.st_mtime_ns, facts.st_size) for name, facts in sources]
+    return (__version__, packaging.__version__, sorted(files))
+
+
 def _on(platform: Platform | None, facts: Iterable[BuildFacts]) -> tuple[BuildFacts, ...]:
     return tuple(it for it in facts if platform is None or not it.platforms or platform in it.platforms)
-
-
-def _whole_framework(name: str, document: Document, mistakes: Mistakes) -> FrameworkTable:
-    return read_framework(name, document, None, mistakes)

@@ -140,7 +140,7 @@ def _itself(document: Document) -> Document:
 
 
 def _framework(name: str, document: Document) -> FrameworkTable:
-    return without_mistakes(f"{name}.toml", partial(read_framework, name, document, None))
+    return without_mistakes(f"{name}.toml", partial(read_framework, name, document))
 
 
 def _extension(name: str, document: Document) -> tuple[BuildFacts, ...]:

@@ -145,7 +145,7 @@ def parse_release(
             cudnn_requires=row.optional("cudnn_requires", read_specifiers),
             cudnn_package=row.optional("cudnn_package", str),
             extras=row.texts("extras"),
-            code=DeviceCode(row.each("sass", read_target), row.each("ptx", read_target)),
+            code=_code(row.each("sass", read_target), row.each("ptx", read_target)),
             companions=row.table("companions"),
             constraints=row.texts("constraints"),
             evidence=row.evidence(known),
@@ -434,6 +434,10 @@ def _ignore(row: Row, *keys: str) -> None:
     """Accept keys that are only for readers of the file."""
     for key in keys:
         row.seen(key)
+
+
+_code = cache(DeviceCode)
+"""One object for all builds with the same code, which is smaller in a cache, too."""
 
 
 @cache

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import NamedTuple, TypeVar
 
 from packaging.specifiers import SpecifierSet
 
 from envsolve.boundary.document import Document
 from envsolve.errors import Hint, MatrixError
-from envsolve.matrix.cached_rows import evidence_of, releases_of
 from envsolve.matrix.names import read_gpus, read_pci_ids
 from envsolve.matrix.parse import (
     KnownEvidence,
@@ -37,7 +36,6 @@ from envsolve.matrix.row import Mistakes, Row
 from envsolve.matrix.torch_symbols import TorchSymbols, parse_symbols
 from envsolve.model.build_facts import BuildFacts, Place
 from envsolve.model.capability import ComputeCapability
-from envsolve.model.fact import Evidence
 from envsolve.model.host import Platform
 from envsolve.model.release import (
     Architecture,
@@ -212,7 +210,9 @@ def check_pci_ids(document: Document, mistakes: Mistakes) -> None:
     read_pci_ids(document, mistakes)
 
 
-def read_framework(name: str, document: Document, platform: Platform | None, mistakes: Mistakes) -> FrameworkTable:
+def read_framework(
+    name: str, document: Document, mistakes: Mistakes, platform: Platform | None = None
+) -> FrameworkTable:
     """Return the table of a framework's file, with the releases of ``platform`` or, for None, of all platforms."""
     evidence = parse_evidence(document.get("evidence", {}), mistakes)
     check_tables(document, (*_KEYS, "dates", "release", "known_bad", "platform_limit", "disagreement"), mistakes)
@@ -224,23 +224,6 @@ def read_framework(name: str, document: Document, platform: Platform | None, mis
     releases = parse_rows("release", document, parse, evidence, mistakes, platform=platform)
     if platform is None and not releases:
         mistakes.add("release", "is missing: a framework needs releases")
-    return _framework_table(name, document, releases, evidence, mistakes)
-
-
-def cached_framework(name: str, part: Document, platform: Platform) -> FrameworkTable:
-    """Return the table from the cached ``part`` of a valid file, for one platform."""
-    known = evidence_of(part)
-    releases = releases_of(name, part, platform, known)
-    return _framework_table(name, part, releases, known, Mistakes(f"{name}.toml"))
-
-
-def _framework_table(
-    name: str,
-    document: Document,
-    releases: tuple[Release, ...],
-    evidence: Mapping[str, Evidence],
-    mistakes: Mistakes,
-) -> FrameworkTable:
     return FrameworkTable(
         name=name,
         aliases=_aliases(document, mistakes),

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import NamedTuple, Protocol
 
 from packaging.version import Version
 
-from envsolve.releases.wheels import Listing, WheelFile
+from envsolve.releases.requirements import CudaReleases, header
+from envsolve.releases.wheels import Listing, WheelFile, glibc_of, pythons_of
 
 Observation = dict[str, list[str]]
 """The facts read from one wheel, by name. ``read`` lists the members that were read."""
@@ -70,28 +72,76 @@ class OpenWheel(Protocol):
         """Yield the content of ``member`` in pieces. If the caller stops early, the rest is not read."""
 
 
-class Reader(Protocol):
+class Reader(ABC):
     """How one framework's releases are read.
 
     ``edition`` changes whenever :meth:`observe` looks for something else. ``oldest`` is the oldest release in the
-    matrix. ``projects`` are the names on the index; the versions of ``releases_of`` are the releases. ``name`` is what
-    a maintainer types, ``endpoints`` are the indexes to read if not the default one.
+    matrix. The versions of the projects ``releases_of`` are the releases; those ``beside`` are read as well. ``name``
+    is what a maintainer types, ``endpoints`` are the indexes to read if not the default one.
     """
 
     name: str
-    endpoints: tuple[str, ...]
     framework: str
-    source: str
     edition: str
     oldest: Version
-    projects: tuple[str, ...]
     releases_of: tuple[str, ...]
+    beside: tuple[str, ...] = ()
+    endpoints: tuple[str, ...] = ()
+    source: str = "pypi"
 
+    def __init__(self, cuda_releases: CudaReleases) -> None:
+        self._cuda_releases = cuda_releases
+
+    @property
+    def projects(self) -> tuple[str, ...]:
+        """Every project to read, by its name on the index."""
+        return (*self.releases_of, *self.beside)
+
+    @abstractmethod
     def observe(self, wheel: OpenWheel) -> Observation:
         """Return what the matrix needs of one wheel."""
 
-    def rows(self, version: Version, listing: Listing, read: Read) -> Iterable[ReadRow]:
+    @abstractmethod
+    def rows(self, version: Version, listing: Listing, read: Read) -> Iterator[ReadRow]:
         """Yield the rows of one release. ``read`` observes a wheel, from the cache or from the index."""
+
+    def values(self, wheels: list[WheelFile], build: str, seen: Observation) -> dict[str, Value]:
+        """Return the fields that every row has: names, Pythons and glibc."""
+        file = wheels[0]
+        return {
+            "version": str(file.version),
+            "source": self.source,
+            "platform": file.platform,
+            "build": build,
+            "package": file.project,
+            "pythons": pythons_of(wheels),
+            "glibc": _highest(glibc_of(wheels), first(seen, "glibc")),
+        }
+
+
+class ReaderOfSingleWheels(Reader):
+    """Reads a framework whose wheels each are a build of it: a row for every platform of each project."""
+
+    def rows(self, version: Version, listing: Listing, read: Read) -> Iterator[ReadRow]:
+        """Yield the rows of one release."""
+        for project in self.releases_of:
+            for platform in listing.platforms(project, version):
+                wheels = listing.wheels(project, version, platform)
+                yield self.row(wheels, read(wheels[0]))
+
+    @abstractmethod
+    def row(self, wheels: list[WheelFile], seen: Observation) -> ReadRow:
+        """Return the row of one release on one platform. ``wheels`` are those for all Pythons."""
+
+
+def requirements_of(wheel: OpenWheel) -> Observation:
+    """Return the lines of Requires-Dist in the metadata of a wheel."""
+    return {"requires": header(wheel.text(".dist-info/METADATA") or "", "Requires-Dist")}
+
+
+def code_of(seen: Observation) -> dict[str, Value]:
+    """Return the fields of the machine code and the PTX that were seen; none if they were not read."""
+    return {"sass": seen["sass"], "ptx": seen["ptx"] or None} if "sass" in seen else {}
 
 
 def evidence_of(file: WheelFile, observation: Observation, *, build: str = "") -> ReadEvidence:
@@ -115,6 +165,6 @@ def first(observation: Observation, fact: str) -> str | None:
     return values[0] if values else None
 
 
-def highest(tagged: str | None, needed: str | None) -> str | None:
+def _highest(tagged: str | None, needed: str | None) -> str | None:
     """Return the glibc of the tag, or of a library if it requires more, because old tags promise 2.5 and break it."""
     return max((floor for floor in (tagged, needed) if floor is not None), key=Version, default=None)

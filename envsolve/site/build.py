@@ -19,7 +19,7 @@ def build_site(
     Only files of the same name are overwritten. Raises UsageError if the directory cannot be written, MatrixError if
     the matrix is invalid.
     """
-    _write(directory / "index.html", "")  # # before the answers, which take long
+    _write(directory / "index.html", "")  # before the answers, which take long
     matrix = Matrix(matrix_directory or find_matrix())
     every = parts(str(matrix.directory), matrix.framework_names, together)
     answers = Answers(matrix, all_outcomes(every, on_progress))

@@ -126,8 +126,9 @@ def _age(days: int | None) -> str:
     return f"age{3 if days is None else sum(days > it for it in (0, _A_YEAR, _LONG))}"
 
 
-def grid(framework: str, answers: Answers, cells: Cells, platform: Platform = Platform.LINUX_64) -> Html:
-    """The newest release for each driver branch and GPU generation."""
+def grid(framework: str, answers: Answers, cells: Cells) -> Html:
+    """The newest release for each driver branch and GPU generation, on Linux."""
+    platform = Platform.LINUX_64
     gpus = separate_gpus(answers.kinds, answers.matrix)
     drivers = [DriverVersion.parse(str(branch.branch)) for branch in answers.matrix.cuda.branches]
     return table(

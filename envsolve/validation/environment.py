@@ -27,7 +27,7 @@ def interpreter(prefix: str | None, python: str | None, environ: Mapping[str, st
     """
     try:
         return _meant(prefix, python, environ)
-    except OSError as error:  # # a name that is too long, a directory that cannot be accessed
+    except OSError as error:  # a name that is too long, a directory that cannot be accessed
         message = f"{python or prefix or 'the active environment'} cannot be looked at: {error.strerror or error}"
         raise UsageError("python-not-found", message, hints=(_NAME_IT,)) from error
 

@@ -14,13 +14,17 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from functools import cached_property
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
+from envsolve.boundary.display import short_line
 from envsolve.boundary.files import FileError, decoded, json_value, read_bytes, read_head
 from envsolve.boundary.reading import bytes_of, is_directory, is_file, names_of, text_of
 from envsolve.frameworks import FRAMEWORKS, Framework
 from envsolve.model.names import is_name, normalized
 from envsolve.model.need import Markers, Need, parse_need
+
+if TYPE_CHECKING:
+    from packaging.direct_url import DirectUrl
 
 LONGEST = 16 * 1024 * 1024
 """Limit in bytes for a RECORD. That of TensorFlow, with 13,000 files, has 2 MB."""
@@ -79,7 +83,7 @@ def _rows(text: str) -> Iterator[Row]:
             row = next(rows)
         except StopIteration:
             return
-        except csv.Error:  # # an unterminated field, or a NUL
+        except csv.Error:  # an unterminated field, or a NUL
             continue
         if row and _stays_below(row[0]):
             digest = row[1] if len(row) > 1 else ""
@@ -345,7 +349,7 @@ def _is_utf8(content: bytes) -> bool:
     try:
         content.decode("utf-8")
     except UnicodeDecodeError as error:
-        return error.end == len(content) == _HEAD  # # the limit cuts a character in two
+        return error.end == len(content) == _HEAD  # the limit cuts a character in two
     return True
 
 
@@ -354,23 +358,18 @@ def _is_editable(folder: Path) -> bool:
         source = direct_url(folder)
     except FileError:
         return False
-    directory = source.get("dir_info") if source is not None else None
-    return isinstance(directory, dict) and directory.get("editable") is True
+    return source is not None and source.dir_info is not None and source.dir_info.editable is True
 
 
-def direct_url(folder: Path) -> Mapping[str, Any] | None:
-    """The content of direct_url.json in ``folder``: ``url``, and one of the three objects about it; None without one.
-
-    Raises FileError if it is malformed.
-    """
+def direct_url(folder: Path) -> DirectUrl | None:
+    """The direct_url.json in ``folder``; None without one. Raises FileError if it is malformed."""
     content = read_bytes(folder / DIRECT_URL, _HEAD)
     if content is None:
         return None
+    from packaging.direct_url import DirectUrl, DirectUrlValidationError
+
     document = json_value(content)
-    if not isinstance(document, dict) or not isinstance(document.get("url"), str):
-        raise FileError("it has no url")
-    if not any(isinstance(document.get(key), dict) for key in ("vcs_info", "dir_info", "archive_info")):
-        raise FileError("it has neither vcs_info nor dir_info nor archive_info")
-    if not isinstance(document.get("archive_info", {}), dict) or not isinstance(document.get("dir_info", {}), dict):
-        raise FileError("its archive_info or dir_info is no object")
-    return document
+    try:
+        return DirectUrl.from_dict(document if isinstance(document, dict) else {})
+    except (DirectUrlValidationError, ValueError) as error:
+        raise FileError(f"it violates its specification: {short_line(str(error))}") from None

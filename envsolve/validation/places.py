@@ -7,23 +7,9 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
-from envsolve.boundary.reading import exists
+from envsolve.host.containers import is_container
 from envsolve.host.jetson import l4t_release
 from envsolve.host.wsl import is_wsl
-
-CONTAINER_MARKS = (
-    ("kubernetes", "/var/run/secrets/kubernetes.io"),
-    ("kubernetes", "KUBERNETES_SERVICE_HOST"),
-    ("apptainer", "APPTAINER_CONTAINER"),
-    ("apptainer", "SINGULARITY_CONTAINER"),
-    ("apptainer", "/.singularity.d"),
-    ("podman", "/run/.containerenv"),
-    ("docker", "/.dockerenv"),
-)
-"""Kinds of containers with the files and variables that each sets, the most specific kind first.
-
-A Kubernetes pod is also a container of Docker or the like.
-"""
 
 
 class Place(StrEnum):
@@ -46,7 +32,7 @@ def places_of(root: Path, *, windows: bool) -> frozenset[Place]:
     places = {Place.POSIX, Place.WSL if is_wsl(root) else Place.LINUX}
     if l4t_release(root) is not None:
         places.add(Place.JETSON)
-    if any(exists(root / mark[1:]) for _, mark in CONTAINER_MARKS if mark.startswith("/")):
+    if is_container(root):
         places.add(Place.CONTAINER)
     return frozenset(places)
 

@@ -126,7 +126,7 @@ class Report(NamedTuple):
         return worst_first(found.values())
 
 
-def concluded(name: str, seconds: float, detail: str, findings: tuple[Finding, ...] = ()) -> ProbeReport:
+def concluded(name: str, seconds: float, detail: str, findings: tuple[Finding, ...]) -> ProbeReport:
     """The report of a probe that fails if it has an error as a finding, and passes otherwise."""
     ordered = worst_first(findings)
     failed = any(it.severity is Severity.ERROR for it in ordered)

@@ -54,7 +54,7 @@ def test_every_workload_has_a_row_and_a_tool_without_measurements_has_no_column(
     locked = {(TENSORFLOW, ENVSOLVE): [NUMPY], (TENSORFLOW, CLASSIC): [OTHER_BUILD], (THREE, ENVSOLVE): [NUMPY, NUMPY]}
     head, _, *rows = figures(RUNS, locked)
     assert head.removesuffix(" | peak MB | packages |") == (
-        "| asked for | state | envsolve, s | rattler, s | conda-lock (classic), s"
+        "| request | state | envsolve, s | rattler, s | conda-lock (classic), s"
         " | envsolve / rattler | conda-lock (classic) / envsolve"
     )
     times = "0.30 (0.20-0.90) | 0.20 (0.20-0.20) | 1.80 (1.20-2.00)"

@@ -78,10 +78,10 @@ def test_the_recorded_index_counts_requests_since_the_last_time() -> None:
         index.delay(1)
         for _ in range(2):
             assert requests.get(f"{index.url}jax/", timeout=5).status_code == 200
-        assert index.asked() == 2
-        assert index.asked() == 0
+        assert index.requests() == 2
+        assert index.requests() == 0
 
 
 def test_an_index_without_a_counter_reports_no_requests() -> None:
     with IndexServer(recorded=False) as server, closing(NamedIndex(server.index_url)) as index:
-        assert index.asked() is None
+        assert index.requests() is None

@@ -18,9 +18,9 @@ from benchmarks.real_projects import (
     STALE,
     WRONG,
     Answer,
-    Asking,
     Bench,
     Row,
+    Runner,
     tables,
     time_table,
 )
@@ -73,7 +73,7 @@ def test_both_tools_run_once_and_are_judged_for_each_machine(tmp_path: Path, mat
         options = ("--index-url", server.index_url)
         uv_tool = Uv(Path(uv.find_uv_bin()), Path(sys.executable), tmp_path, 60, options)
         judge = Judge(tmp_path, matrix, uv_tool, tmp_path)
-        bench = Bench(Asking(here / "envsolve", uv_tool, tmp_path, 60, options), judge, tmp_path)
+        bench = Bench(Runner(here / "envsolve", uv_tool, tmp_path, 60, options), judge, tmp_path)
         assert bench.row(demo, "T2", ENVSOLVE)[:5] == ("demo", "T2", ENVSOLVE, "2.10.0", GOOD)
         assert bench.row(never, "T2", ENVSOLVE).verdict == RIGHTLY
         wrong = bench.row(demo, "T2", UV)
@@ -88,7 +88,7 @@ def test_a_refusal_of_a_solvable_request_is_reported_with_its_message(tmp_path: 
     (tmp_path / "demo.in").write_text("# pytorch, made up\ntorch\n")
     (tmp_path / "demo.T1.envsolve.json").write_text(json.dumps({"status": 1, "seconds": 2.5, "said": "error: no"}))
     uv_tool = Uv(Path(uv.find_uv_bin()), Path(sys.executable), tmp_path, 60)
-    tool = Asking(Path("not asked"), uv_tool, tmp_path, 60)
+    tool = Runner(Path("not run"), uv_tool, tmp_path, 60)
     bench = Bench(tool, Judge(tmp_path, matrix, uv_tool, tmp_path), tmp_path)
     row = bench.row(Project.read(tmp_path / "demo.in"), "T1", ENVSOLVE)
     assert row == Row("demo", "T1", ENVSOLVE, None, REFUSED, 2.5, "uv has pytorch 2.15.0", "error: no")

@@ -21,6 +21,7 @@ from envsolve.boundary.files import (
     read_bytes,
     read_head,
     read_text,
+    replace_file,
     toml_document,
 )
 
@@ -234,3 +235,13 @@ def test_invalid_toml_is_an_error_on_one_line(text: str, line: int | None) -> No
 def test_toml_and_json_are_read_from_text() -> None:
     assert toml_document("[a]\nb = [1]\n") == {"a": {"b": [1]}}
     assert json_value('{"a": 1}') == json_value(b'{"a": 1}') == {"a": 1}
+
+
+def test_a_file_is_replaced_as_a_whole_or_not_at_all(tmp_path: Path) -> None:
+    (tmp_path / "file").write_bytes(b"old")
+    replace_file(tmp_path / "file", b"new")
+    assert (tmp_path / "file").read_bytes() == b"new"
+    (tmp_path / "directory").mkdir()
+    with pytest.raises(OSError, match="directory"):
+        replace_file(tmp_path / "directory", b"new")
+    assert sorted(it.name for it in tmp_path.iterdir()) == ["directory", "file"]

@@ -26,11 +26,14 @@ def test_errors_are_dropped_and_there_is_no_input() -> None:
 
 
 def test_a_program_that_takes_too_long_is_ended() -> None:
-    started = time.monotonic()
-    finished = run("import time; print('begun', flush=True); time.sleep(60)", timeout=1.0)
+    for timeout in (1.0, 4.0, 16.0):  # a busy machine needs longer to start Python
+        started = time.monotonic()
+        finished = run("import time; print('begun', flush=True); time.sleep(60)", timeout=timeout)
+        if finished.output:
+            break
     assert finished.hung
     assert finished.output.strip() == "begun"
-    assert time.monotonic() - started < 10
+    assert time.monotonic() - started < timeout + 10
 
 
 def test_a_program_that_never_stops_printing_is_ended_at_the_limit() -> None:

@@ -191,7 +191,7 @@ ELSEWHERE = {
     ),
     "nothing that can be read": (
         {"url": FILE},
-        "direct_url.json is malformed: it has neither vcs_info nor dir_info nor archive_info",
+        "Exactly one of vcs_info, archive_info, dir_info must be present",
     ),
 }
 

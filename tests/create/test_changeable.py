@@ -17,7 +17,7 @@ pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="the interpreter
 @pytest.fixture
 def system(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A Python managed by the system, on a machine that is not a container."""
-    monkeypatch.setattr("envsolve.create.changeable._CONTAINER_FILES", (str(tmp_path / ".dockerenv"),))
+    monkeypatch.setattr("envsolve.host.containers.CONTAINER_MARKS", (("docker", str(tmp_path / ".dockerenv")),))
     library = tmp_path / "lib"
     library.mkdir()
     (library / "EXTERNALLY-MANAGED").write_text("[externally-managed]\n")

@@ -30,20 +30,19 @@ def test_a_file_name_gives_its_packages(
 
 
 @pytest.mark.parametrize(
-    ("name", "cuda", "windows", "file_name"),
+    ("name", "cuda", "file_name"),
     [
-        ("cusolver", "12.5", False, "libcusolver.so.11"),
-        ("cusolver", "13", False, "libcusolver.so.12"),
-        ("cudart", "11.2", False, "libcudart.so.11.0"),
-        ("cudart", "11", True, "cudart64_110.dll"),
-        ("cudart", "1", False, None),
-        ("no-such-library", "12", False, None),
+        ("cusolver", "12.5", "libcusolver.so.11"),
+        ("cusolver", "13", "libcusolver.so.12"),
+        ("cudart", "11.2", "libcudart.so.11.0"),
+        ("cudart", "1", None),
+        ("no-such-library", "12", None),
     ],
 )
 def test_a_toolkit_has_a_name_for_each_of_its_libraries(
-    names: LibraryNames, name: str, cuda: str, windows: bool, file_name: str | None
+    names: LibraryNames, name: str, cuda: str, file_name: str | None
 ) -> None:
-    assert names.file(name, cuda, windows=windows) == file_name
+    assert names.file(name, cuda) == file_name
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,12 @@
 from __future__ import annotations
 
 import os
+import pickle
 import shutil
+import sys
+from collections.abc import Callable
+from functools import partial
+from operator import attrgetter
 from pathlib import Path
 
 import pytest
@@ -11,7 +16,6 @@ import pytest
 from envsolve.boundary.document import Document, TomlFile
 from envsolve.errors import MatrixError
 from envsolve.matrix import Matrix, find_matrix
-from envsolve.matrix.cached_rows import evidence_of, part_of, releases_of
 from envsolve.matrix.load import PLATFORM_TABLES
 from envsolve.model.host import Platform
 from tests.matrix.tiny import tiny_matrix
@@ -220,7 +224,7 @@ def test_the_cached_form_follows_its_source(tmp_path: Path, monkeypatch: pytest.
     assert read(source) == {"a": 2}
 
 
-@pytest.mark.parametrize("rubbish", [b"", b"\x00", b"not marshal at all"])
+@pytest.mark.parametrize("rubbish", [b"", b"\x00", b"not pickle at all", pickle.dumps(("another key", 1))])
 def test_a_damaged_cache_is_rebuilt(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, rubbish: bytes) -> None:
     monkeypatch.setattr("sys.dont_write_bytecode", False)
     source = tmp_path / "some.toml"
@@ -238,28 +242,53 @@ def test_a_custom_directory_is_only_read_from_its_toml(tmp_path: Path, monkeypat
     assert not (tmp_path / "own" / "__pycache__").exists()
 
 
-@pytest.mark.parametrize("platform", list(Platform))
-@pytest.mark.parametrize("framework", Matrix(find_matrix()).framework_names)
-def test_the_fast_reader_gives_the_result_of_the_strict_one(framework: str, platform: Platform, matrix: Matrix) -> None:
-    part = part_of(matrix.document(framework), platform)
-    strict = [release for release in matrix.framework(framework, None).releases if release.platform is platform]
-    assert list(releases_of(framework, part, platform, evidence_of(part))) == strict
+READ: dict[str, Callable[[Matrix], object]] = {
+    **{it: partial(Matrix.framework, name=it, platform=Platform.LINUX_64) for it in Matrix().framework_names},
+    **{it: attrgetter(it) for it in ("cuda", "cudnn", "components", "pci_ids", "places")},
+    "a package": partial(Matrix.build_facts, package="flash-attn"),
+    "every platform": partial(Matrix.framework, name="jax", platform=None),
+}
 
 
-def test_a_cached_part_gives_the_same_table(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.fixture
+def shipped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A copy of the shipped matrix that counts as the shipped one, and that may be cached beside its files."""
     monkeypatch.setattr("sys.dont_write_bytecode", False)
     own = tmp_path / "data"
     shutil.copytree(find_matrix(), own, ignore=shutil.ignore_patterns("__pycache__"))
     monkeypatch.setattr("envsolve.matrix.load.find_matrix", lambda: own)
-    source = own / "jax.toml"
-    first = Matrix(own).framework("jax", Platform.LINUX_64)
-    made = source.stat().st_mtime_ns
-    source.write_bytes(b"?" * source.stat().st_size)
-    os.utime(source, ns=(made, made))
-    assert Matrix(own).framework("jax", Platform.LINUX_64) == first
-    os.utime(source, ns=(made + 1, made + 1))
+    return own
+
+
+def unreadable(directory: Path) -> None:
+    """Destroy every file so that it looks unchanged: whatever reads it now fails."""
+    for source in directory.rglob("*.toml"):
+        facts = source.stat()
+        source.write_bytes(b"?" * facts.st_size)
+        os.utime(source, ns=(facts.st_mtime_ns, facts.st_mtime_ns))
+
+
+def test_cached_rows_are_those_of_the_file(shipped: Path) -> None:
+    read = {name: it(Matrix(shipped)) for name, it in READ.items()}
+    unreadable(shipped)
+    assert {name: it(Matrix(shipped)) for name, it in READ.items()} == read
+
+
+def test_cached_rows_of_a_changed_file_are_not_used(shipped: Path) -> None:
+    Matrix(shipped).framework("jax", Platform.LINUX_64)
+    unreadable(shipped)
+    os.utime(shipped / "jax.toml", ns=(1, 1))
     with pytest.raises(MatrixError, match="not TOML"):
-        Matrix(own).framework("jax", Platform.LINUX_64)
+        Matrix(shipped).framework("jax", Platform.LINUX_64)
+
+
+def test_cached_rows_of_other_code_are_not_used(shipped: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    Matrix(shipped).document("jax")
+    Matrix(shipped).framework("jax", Platform.LINUX_64)
+    monkeypatch.setattr("envsolve.matrix.load._code_state", lambda: "another one")
+    monkeypatch.setattr("envsolve.matrix.load.read_framework", lambda *_, **__: "read again")
+    table: object = Matrix(shipped).framework("jax", Platform.LINUX_64)
+    assert table == "read again"
 
 
 WITHOUT_CUDNN = SOUND.replace('framework = "thing"\n', 'framework = "thing"\nuses_cudnn = false\n').replace(
@@ -303,7 +332,7 @@ def test_if_the_toml_directory_is_read_only_the_form_is_cached_in_the_users_cach
     if how == "by the folder":
         (source.parent / "__pycache__").write_text("a file in the way", encoding="utf-8")
     assert read(source) == {"a": 1}
-    (cached,) = (tmp_path / "cache").rglob("*.marshal")
+    (cached,) = (tmp_path / "cache").rglob("*.pickle")
     made = source.stat().st_mtime_ns
     source.write_bytes(b"?" * source.stat().st_size)
     os.utime(source, ns=(made, made))
@@ -311,6 +340,20 @@ def test_if_the_toml_directory_is_read_only_the_form_is_cached_in_the_users_cach
     cached.write_bytes(b"rubbish")
     with pytest.raises(MatrixError, match="not TOML"):
         read(source)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no modes")
+def test_a_cache_that_others_may_write_to_is_not_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sys.dont_write_bytecode", True)
+    monkeypatch.setattr("envsolve.boundary.document.cache_directory", lambda: tmp_path / "cache")
+    source = tmp_path / "some.toml"
+    source.write_text("a = 1\n", encoding="utf-8")
+    read(source)
+    (cached,) = (tmp_path / "cache").rglob("*.pickle")
+    cached.write_bytes(cached.read_bytes().replace(b"K\x01", b"K\x02"))  # the number 1 becomes 2
+    assert read(source) == {"a": 2}
+    cached.parent.chmod(0o777)
+    assert read(source) == {"a": 1}
 
 
 def test_a_user_without_a_home_loses_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -321,21 +364,15 @@ def test_a_user_without_a_home_loses_nothing(tmp_path: Path, monkeypatch: pytest
     assert [read(source) for _ in range(2)] == [{"a": 1}, {"a": 1}]
 
 
-def test_content_read_before_a_change_is_not_cached_for_the_changed_file(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("sys.dont_write_bytecode", False)
-    own = tmp_path / "data"
-    shutil.copytree(find_matrix(), own, ignore=shutil.ignore_patterns("__pycache__"))
-    monkeypatch.setattr("envsolve.matrix.load.find_matrix", lambda: own)
-    matrix = Matrix(own)
+def test_content_read_before_a_change_is_not_cached_for_the_changed_file(shipped: Path) -> None:
+    matrix = Matrix(shipped)
     matrix.document("jax")
-    source = own / "jax.toml"
+    source = shipped / "jax.toml"
     source.write_text(
         source.read_text(encoding="utf-8").replace('version = "0.12.0.1"', 'version = "0.12.0.9"'), "utf-8"
     )
     matrix.framework("jax", Platform.LINUX_64)
-    newest = max(release.version for release in Matrix(own).framework("jax", Platform.LINUX_64).releases)
+    newest = max(release.version for release in Matrix(shipped).framework("jax", Platform.LINUX_64).releases)
     assert str(newest) == "0.12.0.9"
 
 

@@ -49,7 +49,7 @@ def test_an_installation_from_elsewhere_is_not_by_name(command: str) -> None:
 def test_no_file_of_the_repository_installs_it_by_name() -> None:
     folders = ("envsolve", "data", "docs", "man", "scripts", "benchmarks", ".github", "tests/snapshots")
     paths = [*ROOT.glob("*.*"), *(path for folder in folders for path in (ROOT / folder).rglob("*"))]
-    files = [path for path in paths if path.is_file() and path.suffix not in {".pyc", ".marshal"}]
+    files = [path for path in paths if path.is_file() and "__pycache__" not in path.parts]
     texts = {path: path.read_bytes().decode(errors="replace") for path in files}
     assert len(texts) > 500
     assert {path.name: found for path, text in texts.items() if (found := by_name(text))} == {}

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from envsolve.matrix import Matrix
 from envsolve.releases.errors import ReleaseError
-from envsolve.releases.frameworks.paddlepaddle import PaddlePaddleReader
+from envsolve.releases.frameworks import readers
 from envsolve.releases.reader import ReadRow
 from tests.scripts.fake_wheel import rows_of, wheel_file
 from tests.scripts.fat_binary import fat_binary
@@ -20,7 +21,7 @@ def row(project: str, says: bytes, library: bytes = b"", *, platform: str = "lin
         "paddle/version/__init__.py": says,
         "paddle/base/libpaddle.so": library,
     }
-    (found,) = rows_of(PaddlePaddleReader(), {wheel_file(project, "2.6.2", platform): contents})
+    (found,) = rows_of(readers(Matrix())["paddlepaddle"], {wheel_file(project, "2.6.2", platform): contents})
     return found
 
 

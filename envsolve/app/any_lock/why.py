@@ -58,8 +58,8 @@ def answer_questions(
     others: Sequence[str],
     matrix: Matrix,
     environ: Mapping[str, str],
-    existing: ExistingVersions | None = None,
-    network: Network | None = None,
+    existing: ExistingVersions | None,
+    network: Network,
 ) -> tuple[Answers, ...]:
     """Why the answer to ``request`` has each of ``names``, and why not each of ``others``, on each platform.
 
@@ -70,7 +70,6 @@ def answer_questions(
     fails.
     """
     solver = solver_of(request, matrix)
-    network = network or Network()
     locked = stacks_with_locks(LockRequest(request, network), matrix, environ, existing)
     if locked is None:
         targets, solutions, _ = stacks_of(request, matrix, environ, solver, existing)

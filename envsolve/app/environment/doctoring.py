@@ -130,7 +130,7 @@ def diagnose(request: DoctorRequest, environ: Mapping[str, str]) -> Diagnosed:
     of_locks = () if request.prefix or request.python else tuple(map(printable, _locks_here(host, matrix, environ)))
     of_environment = (*found.findings, *map(printable, activation.findings), *environment.findings)
     in_order = nearest_the_cause((*machine.findings, *of_environment, *of_locks))
-    findings = tuple(it.with_texts(masked) for it in in_order)  # # users share reports
+    findings = tuple(it.with_texts(masked) for it in in_order)  # users share reports
     inventory = _inventory(machine, environment)
     notes = (*activation.notes, *differs_from_lock(found.inventory.prefix, runs=found.runs))
     looked = _looked(found, environ, activation.environ, inventory, host)

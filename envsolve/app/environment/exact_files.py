@@ -100,7 +100,7 @@ def exact_files(
     environ: Mapping[str, str],
     *,
     requirements: Requirements | None = None,
-    interpreter: Interpreter | None = None,
+    interpreter: Interpreter | None,
     mapped: Mapping[str, str] | None = None,
 ) -> Iterator[ExactFiles]:
     """The indexes for the versions in ``named``, by name, queried for ``interpreter``. The cache is written at the end.

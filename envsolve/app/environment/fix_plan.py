@@ -49,7 +49,7 @@ class _Way(NamedTuple):
 
 
 def fix_plan(
-    diagnosed: Diagnosed, doctor_request: DoctorRequest, environ: Mapping[str, str], file: str | None = None
+    diagnosed: Diagnosed, doctor_request: DoctorRequest, environ: Mapping[str, str], file: str | None
 ) -> tuple[str, tuple[Note, ...]]:
     """The environment that fixes the findings, as text, with notes. ``file`` is its file name.
 

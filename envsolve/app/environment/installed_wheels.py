@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from hashlib import sha256
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from envsolve.app.environment.exact_files import ExactFiles
 from envsolve.app.environment.installed_conda import Missing
@@ -19,6 +19,9 @@ from envsolve.model.need import Markers
 from envsolve.model.package import PackageFile, Pin
 from envsolve.resolve.closure.releases import Unfit
 from envsolve.validation.metadata import DIRECT_URL, Package, applies, direct_url, required_extras
+
+if TYPE_CHECKING:
+    from packaging.direct_url import DirectUrl
 
 _LONGEST_METADATA = 16 * 1024 * 1024
 TOOLS = ("pip", "setuptools", "wheel", "distribute")
@@ -99,30 +102,22 @@ def origin_of(package: Package) -> Origin:
     return Origin() if record is None else _of_direct_url(record)
 
 
-def _of_direct_url(record: Mapping[str, Any]) -> Origin:
-    url = without_secrets(record["url"])
-    if "vcs_info" in record:
+def _of_direct_url(record: DirectUrl) -> Origin:
+    url = without_secrets(record.url)
+    if record.vcs_info is not None:
         return Origin(reason=f"it was installed from a repository ({url})")
-    if "dir_info" in record:
-        editable = record["dir_info"].get("editable") is True
-        return Origin(reason="it is an editable install" if editable else "it was installed from a folder")
-    hashes = _hashes(record["archive_info"])
+    if record.dir_info is not None:
+        return Origin(
+            reason="it is an editable install" if record.dir_info.editable else "it was installed from a folder"
+        )
+    assert record.archive_info is not None  # exactly one of the three is there
+    hashes = tuple(sorted(it for it in (record.archive_info.hashes or {}).items() if it[0] in _STRONG))
     is_local = not url.startswith(("http://", "https://"))
     if not hashes and is_local:
         return Origin(reason="it was installed from a file without a recorded digest")
     if not is_local and not url.partition("#")[0].endswith(".whl"):
         return Origin(reason=f"it was built from {url}")
     return Origin(url, hashes, is_local)
-
-
-def _hashes(archive: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:
-    """The strong digests; ``hash`` is the older form of ``hashes``."""
-    hashes = archive.get("hashes")
-    digests = dict(hashes) if isinstance(hashes, dict) else {}
-    algorithm, equals, digest = str(archive.get("hash", "")).partition("=")
-    if equals:
-        digests.setdefault(algorithm, digest)
-    return tuple(sorted((str(name), str(digest)) for name, digest in digests.items() if name in _STRONG))
 
 
 def _pin(package: Package, files: ExactFiles) -> Pin | Missing:

@@ -8,19 +8,17 @@ their logs.
 from __future__ import annotations
 
 import json
-import os
 import shlex
 import tempfile
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from pathlib import Path
-from subprocess import TimeoutExpired
 from time import monotonic, sleep
 from typing import Any, NamedTuple
 
 from envsolve.app.fleet.jobs import CONTAINER, RUN, Seen, jobs_in, seen_in
 from envsolve.app.fleet.proof import LONGEST, Answer, State, answer_of
 from envsolve.boundary.files import FileError, json_value
-from envsolve.boundary.programs import Output, end_session, start
+from envsolve.boundary.programs import run_program
 from envsolve.errors import Hint, OutsideError
 from envsolve.fleet.node import Node
 
@@ -68,7 +66,7 @@ class _Ended(NamedTuple):
     """The result of a kubectl command."""
 
     code: int
-    printed: bytes
+    printed: str
     errors: str
 
     @property
@@ -138,7 +136,7 @@ class _Watch:
             for it in batch:  # not as one List, for which kubectl would fetch the whole schema of the API each time
                 Path(directory, f"{it['metadata']['name']}.json").write_text(json.dumps(it), "utf-8")
             ended = self._kubectl("create", "--output=name", f"--filename={directory}")
-        created = {it.rpartition("/")[2] for it in ended.printed.decode("utf-8", "replace").split()}
+        created = {it.rpartition("/")[2] for it in ended.printed.split()}
         if is_first and not created:
             self._has_created = False
             raise _refused(ended, self._cluster.kubectl)
@@ -210,21 +208,18 @@ class _Watch:
         line = [*self._cluster.kubectl, *words]
         with tempfile.TemporaryFile() as errors:
             try:
-                process = start(line, self._environ, os.getcwd(), errors=errors.fileno())  # noqa: PTH109
+                found = run_program(
+                    line, self._environ, _PATIENCE, limit=limit, directory=Path.cwd(), errors=errors.fileno()
+                )
             except OSError as error:
-                return _Ended(127, b"", f"{line[0]}: {error.strerror}")
-            output = Output(process, limit)
-            try:
-                process.wait(_PATIENCE)
-            except TimeoutExpired:
-                return _Ended(124, b"", f"kubectl {words[0]} did not end in {_PATIENCE:.0f} s")
-            finally:
-                end_session(process)
+                return _Ended(127, "", f"{line[0]}: {error.strerror}")
             errors.seek(0)
             text = errors.read(LONGEST).decode("utf-8", "replace")
-        if output.flooded:
-            return _Ended(1, b"", f"kubectl {words[0]} printed more than {limit >> 20} MiB")
-        return _Ended(process.returncode, output.content(), text)
+        if found.hung:
+            return _Ended(124, "", f"kubectl {words[0]} did not end in {_PATIENCE:.0f} s")
+        if found.exit_code is None:
+            return _Ended(1, "", f"kubectl {words[0]} printed more than {limit >> 20} MiB")
+        return _Ended(found.exit_code, found.output, text)
 
 
 def _refused(ended: _Ended, kubectl: Sequence[str]) -> OutsideError:

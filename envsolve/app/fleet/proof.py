@@ -238,10 +238,10 @@ class Prover(NamedTuple):
         seconds = round(monotonic() - began, 1)
         if output.flooded:
             return Answer(node.name, State.NO_ANSWER, seconds, f"it printed more than {LONGEST >> 20} MiB")
-        return answer_of(node, seconds, output.content(), errors_text, process.returncode)
+        return answer_of(node, seconds, output.content().decode("utf-8", "replace"), errors_text, process.returncode)
 
 
-def answer_of(node: Node, seconds: float, printed: bytes, errors_text: str, code: int) -> Answer:
+def answer_of(node: Node, seconds: float, printed: str, errors_text: str, code: int) -> Answer:
     """The answer of a node from the exit ``code``, stdout and stderr of `envsolve validate`.
 
     Its report counts, whatever the launcher did. A report without a failure does not count if the program failed.
@@ -259,7 +259,7 @@ def answer_of(node: Node, seconds: float, printed: bytes, errors_text: str, code
     return Answer(node.name, state, seconds, why, differs, report)
 
 
-def _reason(answer: object, printed: bytes, errors_text: str) -> str:
+def _reason(answer: object, printed: str, errors_text: str) -> str:
     """Why there is no report: the error of envsolve, or else the last line on stderr, or what is on stdout."""
     error = answer.get("error") if isinstance(answer, Mapping) else None
     if isinstance(error, Mapping) and isinstance(error.get("message"), str):
@@ -267,7 +267,7 @@ def _reason(answer: object, printed: bytes, errors_text: str) -> str:
     lines = [line.strip() for line in errors_text.splitlines() if line.strip()]
     if lines:
         return lines[-1][:_LONGEST_REASON]
-    other = printed.decode("utf-8", "replace").strip().partition("\n")[0].strip()
+    other = printed.strip().partition("\n")[0].strip()
     return f"no report of `envsolve validate`, but {other[:_LONGEST_REASON]!r}" if other else "no output"
 
 

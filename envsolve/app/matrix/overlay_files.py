@@ -10,6 +10,7 @@ from pathlib import Path
 
 from envsolve.boundary.busy import locked
 from envsolve.boundary.document import Document
+from envsolve.boundary.files import replace_file
 from envsolve.errors import Hint, OutsideError
 from envsolve.matrix.load import overlay_directory
 from envsolve.matrix.overlay import Overlay, opened
@@ -53,9 +54,7 @@ def write(files: Mapping[str, Making], directory: Path) -> tuple[Note, ...]:
                 aside = path.replace(path.with_suffix(".toml.unusable"))
                 text = f"{path.name} could not be used, and is kept as {aside}"
                 notes.append(Note("overlay-set-aside", text).about(file=f"{name}.toml"))
-            temporary = path.with_suffix(".toml.new")
-            temporary.write_text(dumps(making(there.get(name))), encoding="utf-8", newline="\n")
-            temporary.replace(path)
+            replace_file(path, dumps(making(there.get(name))).encode())
     return tuple(notes)
 
 

@@ -11,8 +11,8 @@ from typing import NamedTuple
 
 from envsolve.diagnose.machine.files import MachineFiles
 from envsolve.findings.catalogue import shipped
+from envsolve.host.containers import CONTAINER_MARKS
 from envsolve.model.host import Platform
-from envsolve.validation.places import CONTAINER_MARKS
 
 _GROUPS = (("kubernetes", "kubepods"), ("podman", "libpod"), ("docker", "docker"), ("lxc", "lxc"))
 """Words in the control groups of process 1; in version 2 of control groups they are not visible inside."""

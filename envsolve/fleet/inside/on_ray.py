@@ -79,15 +79,15 @@ def run_on(name: str, gpus: int, command: list[str]) -> tuple[int, bytes, bytes]
             time.sleep(0.5)
         raise
     finally:
-        ray.shutdown()  # # its last output comes before the reason
+        ray.shutdown()  # its last output comes before the reason
     return code, out, errors
 
 
 def main(name: str, gpus: str, *command: str) -> None:
     """Print the output of the command, or one line that says why it did not run."""
-    os.environ["RAY_ENABLE_UV_RUN_RUNTIME_ENV"] = "0"  # # a `uv run` around envsolve must not apply to the nodes
+    os.environ["RAY_ENABLE_UV_RUN_RUNTIME_ENV"] = "0"  # a `uv run` around envsolve must not apply to the nodes
     with os.fdopen(os.dup(1), "wb") as stdout:
-        os.dup2(2, 1)  # # Ray prints to stdout when a node dies
+        os.dup2(2, 1)  # Ray prints to stdout when a node dies
         try:
             code, out, errors = run_on(name, int(gpus), list(command))
         except Exception as error:  # noqa: BLE001 - whatever Ray raises is the reason

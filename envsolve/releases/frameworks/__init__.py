@@ -23,6 +23,6 @@ def readers(matrix: Matrix) -> dict[str, Reader]:
         CupyReader(cuda_releases),
         JaxReader(cuda_releases, matrix),
         OnnxRuntimeReader(cuda_releases),
-        PaddlePaddleReader(),
+        PaddlePaddleReader(cuda_releases),
     ]
     return {reader.name: reader for reader in known}

@@ -9,15 +9,24 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
 
 from packaging.version import Version
 
 from envsolve.releases.device_code import observed_code
 from envsolve.releases.errors import ReleaseError
-from envsolve.releases.reader import Observation, OpenWheel, Read, ReadRow, Value, evidence_of, first, highest
-from envsolve.releases.requirements import CudaReleases, extras, header, requirements
-from envsolve.releases.wheels import Listing, WheelFile, glibc_of, pythons_of
+from envsolve.releases.reader import (
+    Observation,
+    OpenWheel,
+    ReaderOfSingleWheels,
+    ReadRow,
+    Value,
+    code_of,
+    evidence_of,
+    first,
+    requirements_of,
+)
+from envsolve.releases.requirements import extras, requirements
+from envsolve.releases.wheels import WheelFile
 
 _ONE_CUDA = ("117", "116", "115", "114", "113", "112", "111", "110", "102")
 """Old wheels are for one toolkit each, which is in their name."""
@@ -27,29 +36,22 @@ _LIBRARIES = "ctk"
 """The extra with the CUDA libraries, from CuPy 14 on."""
 
 
-class CupyReader:
+class CupyReader(ReaderOfSingleWheels):
     """Reads cupy-cuda13x, cupy-cuda12x, cupy-cuda11x and, from CuPy 10 on, the wheels for one toolkit each."""
 
     name = "cupy"
-    endpoints: tuple[str, ...] = ()
     framework = "cupy"
-    source = "pypi"
     edition = "cupy-2"
     oldest = Version("10.0")
-    projects: tuple[str, ...] = (
+    releases_of = (
         *("cupy-cuda13x", "cupy-cuda12x", "cupy-cuda11x"),
         *(f"cupy-cuda{cuda}" for cuda in _ONE_CUDA),
     )
-    releases_of: tuple[str, ...] = projects
-
-    def __init__(self, cuda_releases: CudaReleases) -> None:
-        self._cuda_releases = cuda_releases
 
     def observe(self, wheel: OpenWheel) -> Observation:
         """Return CUDA, device code and requirements of one wheel."""
-        metadata = wheel.text(".dist-info/METADATA") or ""
-        seen: Observation = {"requires": header(metadata, "Requires-Dist")}
-        meant = _MEANT_FOR.search(metadata)
+        seen = requirements_of(wheel)
+        meant = _MEANT_FOR.search(wheel.text(".dist-info/METADATA") or "")
         if meant is not None:
             seen["meant_for"] = [f"{meant[1]}.{meant[2]}", *(["and later"] if " " in _range_of(meant[0]) else [])]
         preloads = json.loads(wheel.text(".data/_wheel.json") or "{}")
@@ -58,30 +60,16 @@ class CupyReader:
         member = next((name for name in wheel.members if _DEVICE_CODE.search(name)), None)
         return seen if member is None else seen | observed_code(wheel.chunks(member))
 
-    def rows(self, version: Version, listing: Listing, read: Read) -> Iterator[ReadRow]:
-        """Yield a row for every platform of each project."""
-        for project in self.releases_of:
-            for platform in listing.platforms(project, version):
-                wheels = listing.wheels(project, version, platform)
-                yield self._row(wheels, read(wheels[0]))
-
-    def _row(self, wheels: list[WheelFile], seen: Observation) -> ReadRow:
+    def row(self, wheels: list[WheelFile], seen: Observation) -> ReadRow:
+        """Return the row of one release on one platform."""
         file = wheels[0]
         cuda = first(seen, "cuda") or _only(seen)
         if "meant_for" not in seen or (cuda is None and "sass" in seen):
             raise ReleaseError(f"{file.filename} does not tell for which CUDA it is, or what compiled it")
-        values: dict[str, Value] = {
-            "version": str(file.version),
-            "source": self.source,
-            "platform": file.platform,
-            "build": file.project.removeprefix("cupy-").removesuffix("x"),
-            "package": file.project,
-            "pythons": pythons_of(wheels),
-            "glibc": highest(glibc_of(wheels), first(seen, "glibc")),
-            "cudnn": first(seen, "cudnn"),
-        }
+        values = self.values(wheels, file.project.removeprefix("cupy-").removesuffix("x"), seen)
+        values["cudnn"] = first(seen, "cudnn")
         if "sass" in seen:
-            values |= {"cuda": cuda, "sass": seen["sass"], "ptx": seen["ptx"] or None}
+            values |= {"cuda": cuda, **code_of(seen)}
         return ReadRow(values | self._libraries(seen), {}, (evidence_of(file, seen),))
 
     def _libraries(self, seen: Observation) -> dict[str, Value]:

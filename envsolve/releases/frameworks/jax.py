@@ -19,7 +19,17 @@ from packaging.version import Version
 from envsolve.binary.fat_binary import scan_fat_binaries
 from envsolve.matrix.load import Matrix
 from envsolve.releases.constants import constants
-from envsolve.releases.reader import Observation, OpenWheel, Read, ReadRow, Value, evidence_of, first
+from envsolve.releases.reader import (
+    Observation,
+    OpenWheel,
+    Read,
+    Reader,
+    ReadRow,
+    Value,
+    evidence_of,
+    first,
+    requirements_of,
+)
 from envsolve.releases.requirements import CudaReleases, extras, header, requirements, specifier_text
 from envsolve.releases.wheels import Listing, WheelFile, glibc_of, pythons_of
 
@@ -38,26 +48,20 @@ class _Extra(NamedTuple):
     cuda: tuple[Requirement, ...]
 
 
-class JaxReader:
+class JaxReader(Reader):
     """Reads jax, jaxlib and the CUDA plugins. ``matrix`` has the existing CUDA and cuDNN versions.
 
     Of the numbers in a plugin only those of existing versions count. So ``edition`` changes with the known versions.
     """
 
     name = "jax"
-    endpoints: tuple[str, ...] = ()
     framework = "jax"
-    source = "pypi"
     oldest = Version("0.3.0")
-    releases_of: tuple[str, ...] = ("jax",)
-    projects: tuple[str, ...] = (
-        "jax",
-        "jaxlib",
-        *(f"jax-cuda{major}-{part}" for major in _CUDA_MAJORS for part in ("plugin", "pjrt")),
-    )
+    releases_of = ("jax",)
+    beside = ("jaxlib", *(f"jax-cuda{major}-{part}" for major in _CUDA_MAJORS for part in ("plugin", "pjrt")))
 
     def __init__(self, cuda_releases: CudaReleases, matrix: Matrix) -> None:
-        self._cuda_releases = cuda_releases
+        super().__init__(cuda_releases)
         self._cuda = {1000 * it.version.major + 10 * it.version.minor: str(it.version) for it in matrix.cuda.toolkits}
         self._cudnn = dict(_cudnn_number(release.version) for release in matrix.cudnn)
         self.edition = f"jax-2-{_digest([*self._cuda.values(), *self._cudnn.values()])}"
@@ -65,10 +69,7 @@ class JaxReader:
     def observe(self, wheel: OpenWheel) -> Observation:
         """Return the requirements of any of the wheels, and versions and architectures of a plugin."""
         metadata = wheel.text(".dist-info/METADATA") or ""
-        seen: Observation = {
-            "requires": header(metadata, "Requires-Dist"),
-            "requires_python": header(metadata, "Requires-Python"),
-        }
+        seen = requirements_of(wheel) | {"requires_python": header(metadata, "Requires-Python")}
         versions = wheel.find("/_versions.so") if wheel.file.project.endswith("-plugin") else None
         if versions is None:
             return seen

@@ -8,16 +8,25 @@ extras ``cuda`` and ``cudnn`` require these, from 1.21 on.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 
 from packaging.utils import canonicalize_name
 from packaging.version import Version
 
 from envsolve.releases.device_code import LibraryWatch, observed_code
 from envsolve.releases.errors import ReleaseError
-from envsolve.releases.reader import Observation, OpenWheel, Read, ReadRow, Value, evidence_of, first, highest
-from envsolve.releases.requirements import CudaReleases, extras, header, requirements
-from envsolve.releases.wheels import Listing, WheelFile, glibc_of, pythons_of
+from envsolve.releases.reader import (
+    Observation,
+    OpenWheel,
+    ReaderOfSingleWheels,
+    ReadRow,
+    Value,
+    code_of,
+    evidence_of,
+    first,
+    requirements_of,
+)
+from envsolve.releases.requirements import extras, requirements
+from envsolve.releases.wheels import WheelFile
 
 _CUDA = re.compile(r"^cuda_version = ['\"](\d+\.\d+)", re.MULTILINE)
 _SAYS_CUDA = ("capi/build_and_package_info.py", "capi/version_info.py")
@@ -25,25 +34,18 @@ _PROVIDER = ("libonnxruntime_providers_cuda.so", "onnxruntime_providers_cuda.dll
 _EXTRAS = ("cuda", "cudnn")
 
 
-class OnnxRuntimeReader:
+class OnnxRuntimeReader(ReaderOfSingleWheels):
     """Reads onnxruntime-gpu for its CUDA builds and onnxruntime for those without."""
 
     name = "onnxruntime"
-    endpoints: tuple[str, ...] = ()
     framework = "onnxruntime"
-    source = "pypi"
     edition = "onnxruntime-1"
     oldest = Version("1.10")
-    projects: tuple[str, ...] = ("onnxruntime", "onnxruntime-gpu")
-    releases_of: tuple[str, ...] = projects
-
-    def __init__(self, cuda_releases: CudaReleases) -> None:
-        self._cuda_releases = cuda_releases
+    releases_of = ("onnxruntime", "onnxruntime-gpu")
 
     def observe(self, wheel: OpenWheel) -> Observation:
         """Return CUDA, cuDNN, device code and requirements of one wheel."""
-        metadata = wheel.text(".dist-info/METADATA") or ""
-        seen: Observation = {"requires": header(metadata, "Requires-Dist")}
+        seen = requirements_of(wheel)
         matches = (_CUDA.search(wheel.text(ending) or "") for ending in _SAYS_CUDA)
         cuda = next((match[1] for match in matches if match is not None), None)
         provider = next((name for ending in _PROVIDER if (name := wheel.find(ending)) is not None), None)
@@ -53,29 +55,15 @@ class OnnxRuntimeReader:
         seen |= observed_code(names.passing(wheel.chunks(provider)))
         return seen | names.majors | ({"cuda": [cuda]} if cuda is not None else {})
 
-    def rows(self, version: Version, listing: Listing, read: Read) -> Iterator[ReadRow]:
-        """Yield a row for every platform of both projects."""
-        for project in self.projects:
-            for platform in listing.platforms(project, version):
-                wheels = listing.wheels(project, version, platform)
-                yield self._row(wheels, read(wheels[0]))
-
-    def _row(self, wheels: list[WheelFile], seen: Observation) -> ReadRow:
+    def row(self, wheels: list[WheelFile], seen: Observation) -> ReadRow:
+        """Return the row of one release on one platform."""
         file = wheels[0]
-        values: dict[str, Value] = {
-            "version": str(file.version),
-            "source": self.source,
-            "platform": file.platform,
-            "build": "cpu",
-            "package": file.project,
-            "pythons": pythons_of(wheels),
-            "glibc": highest(glibc_of(wheels), first(seen, "glibc")),
-        }
+        values = self.values(wheels, "cpu", seen)
         defaults: dict[str, Value] = {}
         if "sass" in seen or "cuda" in seen:
             cuda = _toolkit(file, seen) if "sass" in seen else seen["cuda"][0]
             values |= {"build": f"cuda{cuda.partition('.')[0]}", "cuda": cuda}
-            values |= {"sass": seen["sass"], "ptx": seen["ptx"] or None} if "sass" in seen else {}
+            values |= code_of(seen)
             brought = self._libraries(seen)
             values |= brought or {"cuda_libraries": "none"}
             defaults = {} if brought else _by_custom(cuda, first(seen, "cudnn"))

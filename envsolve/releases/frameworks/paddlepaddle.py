@@ -8,16 +8,24 @@ from __future__ import annotations
 
 import re
 from collections import deque
-from collections.abc import Iterator
 
 from packaging.version import Version
 
 from envsolve.binary.fat_binary import scan_fat_binaries
 from envsolve.releases.device_code import GlibcWatch
 from envsolve.releases.errors import ReleaseError
-from envsolve.releases.reader import Observation, OpenWheel, Read, ReadRow, Value, evidence_of, first, highest
-from envsolve.releases.requirements import header
-from envsolve.releases.wheels import Listing, WheelFile, glibc_of, pythons_of
+from envsolve.releases.reader import (
+    Observation,
+    OpenWheel,
+    ReaderOfSingleWheels,
+    ReadRow,
+    Value,
+    code_of,
+    evidence_of,
+    first,
+    requirements_of,
+)
+from envsolve.releases.wheels import WheelFile
 
 _VERSION_FILES = ("paddle/version/__init__.py", "paddle/version.py")
 _STATED = re.compile(r"^(cuda|cudnn)_version +=[ ]'(\d[\d.]*)'", re.MULTILINE)
@@ -27,22 +35,18 @@ _ENOUGH = 40
 _GPU, _CPU = "paddlepaddle-gpu", "paddlepaddle"
 
 
-class PaddlePaddleReader:
+class PaddlePaddleReader(ReaderOfSingleWheels):
     """Reads paddlepaddle-gpu and paddlepaddle."""
 
     name = "paddlepaddle"
-    endpoints: tuple[str, ...] = ()
     framework = "paddlepaddle"
-    source = "pypi"
     edition = "paddlepaddle-2"
     oldest = Version("2.2")
-    projects: tuple[str, ...] = (_CPU, _GPU)
-    releases_of: tuple[str, ...] = projects
+    releases_of = (_CPU, _GPU)
 
     def observe(self, wheel: OpenWheel) -> Observation:
         """Return CUDA, cuDNN, machine code and requirements of one wheel."""
-        metadata = wheel.text(".dist-info/METADATA") or ""
-        seen: Observation = {"requires": header(metadata, "Requires-Dist")}
+        seen = requirements_of(wheel)
         content = next((text for file in _VERSION_FILES if (text := wheel.text(file)) is not None), "")
         stated = dict(_STATED.findall(content))
         if "cuda" not in stated:
@@ -61,40 +65,21 @@ class PaddlePaddleReader:
             seen["glibc"] = [glibc.newest]
         return seen
 
-    def rows(self, version: Version, listing: Listing, read: Read) -> Iterator[ReadRow]:
-        """Yield a row for every platform of both projects."""
-        for project in self.projects:
-            for platform in listing.platforms(project, version):
-                wheels = listing.wheels(project, version, platform)
-                yield _row(wheels, read(wheels[0]))
-
-
-def _row(wheels: list[WheelFile], seen: Observation) -> ReadRow:
-    file = wheels[0]
-    cuda, cudnn = first(seen, "cuda"), first(seen, "cudnn")
-    if (file.project == _GPU) is not (cuda is not None and cudnn is not None and seen.get("sass") != []):
-        raise ReleaseError(f"{file.filename} does not tell its CUDA, or holds it where its name does not say so")
-    values: dict[str, Value] = {
-        "version": str(file.version),
-        "source": "pypi",
-        "platform": file.platform,
-        "build": "cpu",
-        "package": file.project,
-        "pythons": pythons_of(wheels),
-        "glibc": highest(glibc_of(wheels), first(seen, "glibc")),
-    }
-    defaults: dict[str, Value] = {}
-    if cuda is not None and cudnn is not None:
-        values |= {
-            "build": f"cuda{cuda.replace('.', '')}",
-            "cuda": cuda,
-            "cudnn": cudnn,
-        }
-        values |= {"sass": seen["sass"], "ptx": seen["ptx"] or None} if "sass" in seen else {}
-        major, minor = cudnn.split(".")[:2]
-        defaults = {
-            "cuda_libraries": "none",
-            "cuda_requires": f"=={cuda}",
-            "cudnn_requires": f">={major}.{minor},<{int(major) + 1}",
-        }
-    return ReadRow(values, defaults, (evidence_of(file, seen),))
+    def row(self, wheels: list[WheelFile], seen: Observation) -> ReadRow:
+        """Return the row of one release on one platform."""
+        file = wheels[0]
+        cuda, cudnn = first(seen, "cuda"), first(seen, "cudnn")
+        if (file.project == _GPU) is not (cuda is not None and cudnn is not None and seen.get("sass") != []):
+            raise ReleaseError(f"{file.filename} does not tell its CUDA, or holds it where its name does not say so")
+        values = self.values(wheels, "cpu", seen)
+        defaults: dict[str, Value] = {}
+        if cuda is not None and cudnn is not None:
+            values |= {"build": f"cuda{cuda.replace('.', '')}", "cuda": cuda, "cudnn": cudnn}
+            values |= code_of(seen)
+            major, minor = cudnn.split(".")[:2]
+            defaults = {
+                "cuda_libraries": "none",
+                "cuda_requires": f"=={cuda}",
+                "cudnn_requires": f">={major}.{minor},<{int(major) + 1}",
+            }
+        return ReadRow(values, defaults, (evidence_of(file, seen),))

@@ -18,16 +18,24 @@ from packaging.version import Version
 
 from envsolve.binary.fat_binary import DeviceTargets, scan_fat_binaries
 from envsolve.releases.device_code import GlibcWatch, find_flags, targets_of_flags
-from envsolve.releases.reader import Observation, OpenWheel, Read, ReadRow, Value, evidence_of, first, highest
+from envsolve.releases.reader import (
+    Observation,
+    OpenWheel,
+    Read,
+    ReaderOfSingleWheels,
+    ReadRow,
+    Value,
+    evidence_of,
+    first,
+    requirements_of,
+)
 from envsolve.releases.requirements import (
-    CudaReleases,
     applies_on,
-    header,
     only_version,
     requirements,
     specifier_text,
 )
-from envsolve.releases.wheels import Listing, WheelFile, glibc_of, pythons_of
+from envsolve.releases.wheels import Listing, WheelFile
 
 _CUDA = re.compile(r"^cuda(?:: [^=]+)? = '(\d+\.\d+)", re.MULTILINE)
 _BUILDS = (
@@ -42,25 +50,18 @@ _SYSTEM_LIBRARIES = re.compile(r"torch/lib/lib(gomp|c10)[-.\w]*\.so[.\d]*$")
 _SMALL_CUDA_LIBRARIES = ("torch/lib/libcaffe2_detectron_ops_gpu.so", "torch/lib/caffe2_detectron_ops_gpu.dll")
 
 
-class PyTorchReader:
+class PyTorchReader(ReaderOfSingleWheels):
     """Reads torch from the default index: the CUDA build for Linux, CPU builds for other platforms."""
 
     name = "pytorch"
-    endpoints: tuple[str, ...] = ()
     framework = "pytorch"
-    source = "pypi"
     edition = "pytorch-5"
     oldest = Version("1.0")
-    releases_of: tuple[str, ...] = ("torch",)
-    projects: tuple[str, ...] = ("torch",)
-
-    def __init__(self, cuda_releases: CudaReleases) -> None:
-        self._cuda_releases = cuda_releases
+    releases_of = ("torch",)
 
     def observe(self, wheel: OpenWheel) -> Observation:
         """Return CUDA, architectures and requirements of one wheel."""
-        metadata = wheel.text(".dist-info/METADATA") or ""
-        seen: Observation = {"requires": header(metadata, "Requires-Dist")}
+        seen = requirements_of(wheel)
         match = _CUDA.search(wheel.text("torch/version.py") or "")
         if match is None:
             return seen
@@ -76,24 +77,12 @@ class PyTorchReader:
             seen["glibc"] = [glibc.newest]
         return seen
 
-    def rows(self, version: Version, listing: Listing, read: Read) -> Iterator[ReadRow]:
-        """Yield a row for every platform."""
-        for platform in listing.platforms("torch", version):
-            wheels = listing.wheels("torch", version, platform)
-            yield self.row(wheels, read(wheels[0]))
-
     def row(self, wheels: list[WheelFile], seen: Observation) -> ReadRow:
         """Return the row of one release on one platform."""
         cuda = first(seen, "cuda")
-        values: dict[str, Value] = {
-            "version": wheels[0].version.public,
-            "source": self.source,
-            "platform": wheels[0].platform,
-            "build": wheels[0].version.local or ("cpu" if cuda is None else f"cu{cuda.replace('.', '')}"),
-            "package": "torch",
-            "pythons": pythons_of(wheels),
-            "glibc": highest(glibc_of(wheels), first(seen, "glibc")),
-        }
+        version = wheels[0].version
+        build = version.local or ("cpu" if cuda is None else f"cu{cuda.replace('.', '')}")
+        values = {**self.values(wheels, build, seen), "version": version.public}
         if cuda is not None:
             values |= self._gpu_values(cuda, wheels[0], seen)
         return ReadRow(values, {}, (evidence_of(wheels[0], seen),))

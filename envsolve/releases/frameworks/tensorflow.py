@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 
 from packaging.utils import canonicalize_name
 from packaging.version import Version
@@ -16,17 +16,26 @@ from packaging.version import Version
 from envsolve.binary.fat_binary import DeviceTargets, scan_fat_binaries
 from envsolve.releases.device_code import targets_of_flags
 from envsolve.releases.elf import needed_libraries
-from envsolve.releases.reader import Observation, OpenWheel, Read, ReadRow, Value, evidence_of, first
+from envsolve.releases.reader import (
+    Observation,
+    OpenWheel,
+    Read,
+    Reader,
+    ReadRow,
+    Value,
+    code_of,
+    evidence_of,
+    first,
+    requirements_of,
+)
 from envsolve.releases.requirements import (
     PARSING,
-    CudaReleases,
     applies_on,
-    header,
     only_version,
     requirements,
     specifier_text,
 )
-from envsolve.releases.wheels import Listing, WheelFile, glibc_of, pythons_of
+from envsolve.releases.wheels import Listing, WheelFile, pythons_of
 
 _SIDE_PACKAGES = ("tensorflow-intel", "tensorflow-cpu-aws", "tensorflow-macos", "tensorflow-aarch64")
 """From 2.9 to 2.15 some wheels are empty and require the same version of one of these."""
@@ -42,25 +51,19 @@ _ASSIGNMENT = re.compile(r"(\w+) = (.+)")
 _ORDERED = re.compile(r"collections\.OrderedDict\((.*)\)")
 
 
-class TensorFlowReader:
+class TensorFlowReader(Reader):
     """Reads tensorflow, tensorflow-gpu and tensorflow-cpu."""
 
     name = "tensorflow"
-    endpoints: tuple[str, ...] = ()
     framework = "tensorflow"
-    source = "pypi"
     edition = "tensorflow-4"
     oldest = Version("1.13")
-    releases_of: tuple[str, ...] = ("tensorflow", "tensorflow-gpu", "tensorflow-cpu")
-    projects: tuple[str, ...] = (*releases_of, *_SIDE_PACKAGES)
-
-    def __init__(self, cuda_releases: CudaReleases) -> None:
-        self._cuda_releases = cuda_releases
+    releases_of = ("tensorflow", "tensorflow-gpu", "tensorflow-cpu")
+    beside = _SIDE_PACKAGES
 
     def observe(self, wheel: OpenWheel) -> Observation:
         """Return CUDA, cuDNN, architectures and requirements of one wheel."""
-        metadata = wheel.text(".dist-info/METADATA") or ""
-        seen: Observation = {"requires": header(metadata, "Requires-Dist")}
+        seen = requirements_of(wheel)
         text = wheel.text("python/platform/build_info.py")
         if text is None:
             return seen
@@ -90,18 +93,31 @@ class TensorFlowReader:
                 if first(seen, "is_cuda_build") == "True":
                     yield self._gpu_row(wheels, seen)
                 elif not _is_doubled(project, platform, version, listing):
-                    yield from _cpu_row(wheels, seen, listing)
+                    yield from self._cpu_row(wheels, seen, listing)
+
+    def _cpu_row(self, wheels: list[WheelFile], seen: Observation, listing: Listing) -> Iterator[ReadRow]:
+        values = self.values(wheels, "cpu", seen)
+        file = wheels[0]
+        if "is_cuda_build" not in seen:
+            required = [it for it in requirements(seen["requires"]) if it.name in _SIDE_PACKAGES]
+            side = next((it.name for it in required if applies_on(it, file.platform, file.pythons)), None)
+            if side is None:
+                return
+            there = pythons_of(listing.wheels(side, file.version, file.platform))
+            values["pythons"] = [python for python in pythons_of(wheels) if python in there]
+            if not values["pythons"]:
+                return
+        yield ReadRow(values, {}, (evidence_of(file, seen),))
 
     def _gpu_row(self, wheels: list[WheelFile], seen: Observation) -> ReadRow:
         cuda = first(seen, "cuda")
-        values = _common(wheels, f"cuda{(cuda or '10').partition('.')[0]}")
+        values = self.values(wheels, f"cuda{(cuda or '10').partition('.')[0]}", seen)
         if cuda is not None and "." in cuda:
             values["cuda"] = cuda
         cudnn_major = first(seen, "cudnn")
         if cudnn_major is not None:
             values["cudnn"] = cudnn_major
-        if "sass" in seen:
-            values |= {"sass": seen["sass"], "ptx": seen["ptx"] or None}
+        values |= code_of(seen)
         defaults: dict[str, Value] = {}
         extra = requirements(seen["requires"], extra="and-cuda")
         cudnn = next((it for it in extra if it.name.startswith("nvidia-cudnn")), None)
@@ -122,34 +138,6 @@ class TensorFlowReader:
                 "extras": ["and-cuda"],
             }
         return ReadRow(values, defaults, (evidence_of(wheels[0], seen),))
-
-
-def _common(wheels: list[WheelFile], build: str) -> dict[str, Value]:
-    file = wheels[0]
-    return {
-        "version": str(file.version),
-        "source": "pypi",
-        "platform": file.platform,
-        "build": build,
-        "package": file.project,
-        "pythons": pythons_of(wheels),
-        "glibc": glibc_of(wheels),
-    }
-
-
-def _cpu_row(wheels: list[WheelFile], seen: Observation, listing: Listing) -> Iterable[ReadRow]:
-    values = _common(wheels, "cpu")
-    file = wheels[0]
-    if "is_cuda_build" not in seen:
-        required = [it for it in requirements(seen["requires"]) if it.name in _SIDE_PACKAGES]
-        side = next((it.name for it in required if applies_on(it, file.platform, file.pythons)), None)
-        if side is None:
-            return
-        there = pythons_of(listing.wheels(side, file.version, file.platform))
-        values["pythons"] = [python for python in pythons_of(wheels) if python in there]
-        if not values["pythons"]:
-            return
-    yield ReadRow(values, {}, (evidence_of(file, seen),))
 
 
 def _is_doubled(project: str, platform: str, version: Version, listing: Listing) -> bool:

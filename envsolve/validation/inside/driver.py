@@ -64,7 +64,7 @@ def _ask(job: dict[str, object], channel: Channel, result: dict[str, object]) ->
     assert isinstance(burn, (int, float))
     driver = Driver(names, channel)
     result["library"] = driver.path()
-    result["version"] = _number(driver, "cuDriverGetVersion")  # # allowed before cuInit, so known even if that fails
+    result["version"] = _number(driver, "cuDriverGetVersion")  # allowed before cuInit, so known even if that fails
     channel.note(library=result["library"], version=result["version"])
     driver.call("cuInit", 0)
     count = _number(driver, "cuDeviceGetCount")

@@ -30,7 +30,7 @@ def _version(component: str, path: str) -> str | None:
     try:
         return library_versions.version_of(component, ctypes.CDLL(path))
     except OSError:
-        return None  # # a file that was replaced meanwhile
+        return None  # a file that was replaced meanwhile
 
 
 if sys.platform == "win32":

@@ -46,7 +46,7 @@ class CuPy(Framework):
 
     def __init__(self, device: str) -> None:
         super().__init__(PROVES)
-        os.environ["CUPY_CACHE_IN_MEMORY"] = "1"  # # kernels compiled earlier prove nothing
+        os.environ["CUPY_CACHE_IN_MEMORY"] = "1"  # kernels compiled earlier prove nothing
         os.environ["CUPY_TF32"] = "0"
         if device == "cpu":
             raise UnsupportedError("CuPy runs on GPUs only")
@@ -61,7 +61,7 @@ class CuPy(Framework):
     def open(self, device: str, index: int) -> str:
         """The GPU."""
         runtime = self.cupy.cuda.runtime
-        runtime.getDeviceCount()  # # raises the driver's error
+        runtime.getDeviceCount()  # raises the driver's error
         self.device = self.cupy.cuda.Device(index)
         self.device.use()
         name = runtime.getDeviceProperties(index)["name"]

@@ -40,7 +40,7 @@ class Jax(TensorFramework):
         """Use the device; the precision of each operation turns TF32 off."""
         try:
             devices = self.jax.devices()
-        except AssertionError as error:  # # xla_bridge.backends raises it without a message
+        except AssertionError as error:  # xla_bridge.backends raises it without a message
             text = "JAX left CUDA out: its plugin did not start, or there is no device file of a GPU"
             raise NoDeviceError(text) from error
         if index >= len(devices) or devices[0].platform not in PLATFORMS[device]:
@@ -56,7 +56,7 @@ class Jax(TensorFramework):
         return self.numpy.asarray(tensor).reshape(-1).tolist()
 
     def _is_here(self, tensor: Any) -> bool:
-        devices = tensor.devices() if hasattr(tensor, "devices") else {tensor.device()}  # # devices() was added in 0.4
+        devices = tensor.devices() if hasattr(tensor, "devices") else {tensor.device()}  # devices() was added in 0.4
         return set(devices) == {self.device}
 
     def _product(self, left: Any, right: Any) -> Any:

@@ -23,7 +23,7 @@ class PaddlePaddle(TensorFramework):
         self.exp, self.relu, self.product = paddle.exp, paddle.nn.functional.relu, paddle.matmul
         self.version = str(paddle.__version__)
         self.cpu_build = not paddle.is_compiled_with_cuda()
-        if not self.cpu_build and hasattr(paddle.version, "cuda"):  # # since 2.1
+        if not self.cpu_build and hasattr(paddle.version, "cuda"):  # since 2.1
             self.built_cuda = str(paddle.version.cuda())
         self.device = ""
 

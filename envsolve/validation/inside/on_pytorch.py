@@ -34,7 +34,7 @@ class PyTorch(TensorFramework):
         self.device = torch.device("cuda", index)
         torch.backends.cudnn.benchmark = False
         torch.backends.cudnn.allow_tf32 = False
-        if hasattr(torch.backends.cuda, "matmul"):  # # since 1.7, the first release with TF32
+        if hasattr(torch.backends.cuda, "matmul"):  # since 1.7, the first release with TF32
             torch.backends.cuda.matmul.allow_tf32 = False
         return str(torch.cuda.get_device_name(index))
 

@@ -54,7 +54,7 @@ class TensorFlow(TensorFramework):
             text = "TensorFlow lists {} GPUs".format(len(gpus))
             raise NoDeviceError(text)
         config.set_visible_devices(gpus[index], "GPU")
-        if hasattr(config, "enable_tensor_float_32_execution"):  # # since 2.4, the first release with TF32
+        if hasattr(config, "enable_tensor_float_32_execution"):  # since 2.4, the first release with TF32
             config.enable_tensor_float_32_execution(False)
         self.place = "/GPU:0"
         return self._name(gpus[index])
@@ -69,7 +69,7 @@ class TensorFlow(TensorFramework):
     def _is_here(self, tensor: Any) -> bool:
         if not tensor.device.endswith(self.place[1:]):  # /job:localhost/replica:0/task:0/device:GPU:0
             return False
-        if self.place == "/CPU:0" or not hasattr(self.tf.config.experimental, "get_memory_info"):  # # since 2.5
+        if self.place == "/CPU:0" or not hasattr(self.tf.config.experimental, "get_memory_info"):  # since 2.5
             return True
         return int(self.tf.config.experimental.get_memory_info("GPU:0")["peak"]) > 0
 
@@ -101,17 +101,17 @@ class TensorFlow(TensorFramework):
         return self.tf.reshape(tensor, (count, -1))
 
     def _different(self, left: Any, right: Any) -> int:
-        with self.tf.device(self.place):  # # as float32: on a GPU, sums of int32 run on the CPU
+        with self.tf.device(self.place):  # as float32: on a GPU, sums of int32 run on the CPU
             return int(self.tf.reduce_sum(self.tf.cast(self.tf.not_equal(left, right), self.tf.float32)).numpy())
 
     def _built_cuda(self) -> str | None:
-        if not hasattr(self.tf.sysconfig, "get_build_info"):  # # since 2.3
+        if not hasattr(self.tf.sysconfig, "get_build_info"):  # since 2.3
             return None
         version = self.tf.sysconfig.get_build_info().get("cuda_version")
         return None if version is None else str(version)
 
     def _name(self, gpu: Any) -> str:
-        if not hasattr(self.tf.config.experimental, "get_device_details"):  # # since 2.4
+        if not hasattr(self.tf.config.experimental, "get_device_details"):  # since 2.4
             return str(gpu.name)
         return str(self.tf.config.experimental.get_device_details(gpu).get("device_name", gpu.name))
 

@@ -86,7 +86,7 @@ def run(job: Result, channel: Channel, load: Callable[[str], Framework]) -> Resu
     started = time.perf_counter()
     device, index, burn = str(job["device"]), int(str(job.get("index", 0))), float(str(job.get("burn", 0)))
     result: Result = {"asked": device, "operations": []}
-    os.environ["NVIDIA_TF32_OVERRIDE"] = "0"  # # no TF32 in cuBLAS and cuDNN, whatever the framework requests
+    os.environ["NVIDIA_TF32_OVERRIDE"] = "0"  # no TF32 in cuBLAS and cuDNN, whatever the framework requests
     framework = attempt(result, channel, "import", lambda: load(device))
     result["import_seconds"] = since(started)
     if not isinstance(framework, Framework):

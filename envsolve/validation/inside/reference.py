@@ -207,6 +207,6 @@ def compare(result: Sequence[float], wanted: Sequence[float], tolerance: float =
         return Difference(None, len(wanted), len(wanted))
     scale = max(map(abs, wanted)) or 1.0
     errors = [abs(got - right) / scale for got, right in zip(result, wanted)]
-    wrong = sum(1 for error in errors if not error <= tolerance)  # # also true for NaN
+    wrong = sum(1 for error in errors if not error <= tolerance)  # also true for NaN
     largest = max(errors) if all(map(math.isfinite, errors)) else None
     return Difference(largest, wrong, len(wanted))

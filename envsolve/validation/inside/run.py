@@ -47,7 +47,7 @@ def main(name: str, job: str, result_file: str) -> None:
     writes_no_bytecode, sys.dont_write_bytecode = (
         sys.dont_write_bytecode,
         True,
-    )  # # write no bytecode into envsolve's own directory
+    )  # write no bytecode into envsolve's own directory
     load_package(directory)
     channel = importlib.import_module(PACKAGE + ".channel").Channel(result_file)
     try:
