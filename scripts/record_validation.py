@@ -90,7 +90,8 @@ def operations(name: str, measured: Mapping[str, Any]) -> Iterator[str]:
     yield ""
     yield (
         f"{name}: import {measured['import_seconds']:.2f} s, "
-        f"first kernel {measured.get('first_kernel_seconds', 0):.2f} s, built for CUDA {measured['built_cuda'] or 'none'}"
+        f"first kernel {measured.get('first_kernel_seconds', 0):.2f} s, "
+        f"built for CUDA {measured['built_cuda'] or 'none'}"
     )
     yield ""
     yield "| operation | through | | largest error | allowed | seconds |"
