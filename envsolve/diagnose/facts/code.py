@@ -125,10 +125,10 @@ def _by_matrix(case: Case, capability: ComputeCapability) -> _Verdict:
     codes = built_codes(case, capability)
     if codes and all(code.machine_code_for(capability) is not None for code in codes):
         return _Verdict(_COVERED, sure=True)
-    code = built_code(case, capability)
-    if code is not None and code.sass:
-        by_ptx = code.runs_as(capability) is not None  # it may serve, or fail in a library that has none
-        return _Verdict(_outside(capability, [it.capability for it in code.sass]), sure=not by_ptx)
+    listed = [target.capability for code in codes for target in code.sass]
+    by_ptx = any(code.runs_as(capability) for code in codes)  # it may serve, or fail in a library that has none
+    if listed and (len(codes) == 1 or not by_ptx):
+        return _Verdict(_outside(capability, listed), sure=not by_ptx)
     span = case.knowledge.cuda_for(capability)
     cuda = case.built_cuda or (case.toolkit if case.framework is None else None)
     if span is not None and cuda is not None:

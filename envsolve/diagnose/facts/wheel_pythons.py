@@ -94,6 +94,12 @@ def index_gap(case: Case, lines: Lines) -> _IndexGap | None:
     return None
 
 
+def limited_python(case: Case, _lines: Lines) -> str | None:
+    """The newest Python of the releases that pip ignored because they are for older ones: 3.12 of ``<3.13``."""
+    limits = [int(it.partition(".")[2]) for it in case.every("python_limit")]
+    return f"3.{max(limits) - 1}" if limits else None
+
+
 def best_python(case: Case, lines: Lines) -> str | None:
     """The newest Python with a wheel of the version, or of the newest release."""
     found = _pythons_with_wheel(case, lines) or _newest_pythons(case, requested_package(lines) or "")
