@@ -193,19 +193,15 @@ def list_cudas(case: Case, lines: Lines) -> tuple[CudaVersion, ...]:
 # ---------------------------------------------------------------------------------------------- builds for the GPU
 
 
-def _about(case: Case) -> str:
-    """The framework, or PyTorch if nothing says whose the error is: most often it is PyTorch's."""
-    return case.framework or "pytorch"
-
-
 def _capability_of_builds(case: Case, lines: Lines) -> ComputeCapability | None:
     """The capability for which a build is looked for, on a Jetson that of its board for want of another."""
     return gpu_target(case, lines) or (_of_board(case) if case.jetson else None)
 
 
 def _having(case: Case, lines: Lines) -> tuple[Release, ...]:
+    """Builds of the framework, or of PyTorch if nothing says whose the error is: most often it is PyTorch's."""
     capability = _capability_of_builds(case, lines)
-    return () if capability is None else builds_with_code(case, capability, _about(case))
+    return () if capability is None else builds_with_code(case, capability, case.framework or "pytorch")
 
 
 def first_build(case: Case, lines: Lines) -> Build | None:
