@@ -24,7 +24,7 @@ _ENTITY = rf"&(?:amp;|#38;|#x26;)*(?:#(\d{{1,7}})|#[xX]([0-9a-fA-F]{{1,6}})|({'|
 _OF_ENTITIES = frozenset("#;0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ")
 _LAST_CHARACTER = 0x10FFFF
 _MOST_KEPT = 4096
-_BOLD = re.compile(r"\*\*([^*]{1,200})\*\*")
+_BOLD = re.compile(r"(?<!\w)\*\*(?=\S)([^*]{0,199}[^*\s])\*\*")
 """How Markdown writes bold words: - **Python version:** 3.10."""
 
 
