@@ -185,6 +185,9 @@ class Case:
         if self.clue("conda") is None:
             releases = [it for it in releases if it.source.is_wheel] or releases
         found = {it.cuda for it in releases}
+        tags = {parsed_cuda(f"{it[:-1]}.{it[-1]}") for it in self.every("cuda_tag")}
+        if len(tags) == 1 and (not found or tags < found):
+            found = tags
         return found.pop() if len(found) == 1 else None
 
     def _built_cuda_in_text(self, framework: str | None) -> str | None:

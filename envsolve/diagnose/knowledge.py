@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from functools import cached_property
 
 from packaging.specifiers import SpecifierSet
@@ -14,6 +15,9 @@ from envsolve.model.capability import ComputeCapability
 from envsolve.model.host import Platform
 from envsolve.model.release import Release
 from envsolve.model.versions import CudaVersion, DriverVersion, parsed_version
+
+_SERIES = re.compile(r"((?:[RG]TX[ -]?)?[51]0)[ -]?(?:series|x0|xx|系列?)?", re.IGNORECASE)
+"""A series of GeForce GPUs, each of which has a product whose name ends in 60."""
 
 
 class Knowledge:
@@ -56,9 +60,10 @@ class Knowledge:
     # GPUs
 
     def capability_of(self, gpu: str) -> ComputeCapability | None:
-        """The compute capability of a product, where its name stands for only one."""
+        """The compute capability of a product or of a series (RTX 50), where its name stands for only one."""
+        series = _SERIES.fullmatch(gpu)
         try:
-            return self.matrix.gpus.find(gpu).capabilities[0]
+            return self.matrix.gpus.find(f"{series[1]}60" if series else gpu).capabilities[0]
         except UsageError:
             return None
 

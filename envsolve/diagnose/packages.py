@@ -18,12 +18,12 @@ _ALIASES = {alias: it.name for it in FRAMEWORKS.values() for alias in it.aliases
 
 
 def packages_in(clues: Mapping[str, tuple[Clue, ...]]) -> Mapping[str, str]:
-    """Packages by normalized name with their first version in the text; a version counts before none."""
+    """Packages by normalized name with their first version in the text, and its build if a later line has that."""
     found: dict[str, str] = {}
     for clue in clues.get("package", ()):
         name, _, version = clue.value.partition("==")
         key = _ALIASES.get(normalized(name)) or _ALIASES.get(name.lower()) or normalized(name)
-        if not found.get(key):
+        if not found.get(key) or version.startswith(f"{found[key]}+"):
             found[key] = version
     return found
 

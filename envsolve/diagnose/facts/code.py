@@ -125,10 +125,10 @@ def _by_matrix(case: Case, capability: ComputeCapability) -> _Verdict:
     codes = built_codes(case, capability)
     if codes and all(code.machine_code_for(capability) is not None for code in codes):
         return _Verdict(_COVERED, sure=True)
-    code = built_code(case, capability)
-    if code is not None and code.sass:
-        by_ptx = code.runs_as(capability) is not None  # it may serve, or fail in a library that has none
-        return _Verdict(_outside(capability, [it.capability for it in code.sass]), sure=not by_ptx)
+    listed = [target.capability for code in codes for target in code.sass]
+    by_ptx = any(code.runs_as(capability) for code in codes)  # it may serve, or fail in a library that has none
+    if listed and (len(codes) == 1 or not by_ptx):
+        return _Verdict(_outside(capability, listed), sure=not by_ptx)
     span = case.knowledge.cuda_for(capability)
     cuda = case.built_cuda or (case.toolkit if case.framework is None else None)
     if span is not None and cuda is not None:
@@ -193,19 +193,15 @@ def list_cudas(case: Case, lines: Lines) -> tuple[CudaVersion, ...]:
 # ---------------------------------------------------------------------------------------------- builds for the GPU
 
 
-def _about(case: Case) -> str:
-    """The framework, or PyTorch if nothing says whose the error is: most often it is PyTorch's."""
-    return case.framework or "pytorch"
-
-
 def _capability_of_builds(case: Case, lines: Lines) -> ComputeCapability | None:
     """The capability for which a build is looked for, on a Jetson that of its board for want of another."""
     return gpu_target(case, lines) or (_of_board(case) if case.jetson else None)
 
 
 def _having(case: Case, lines: Lines) -> tuple[Release, ...]:
+    """Builds of the framework, or of PyTorch if nothing says whose the error is: most often it is PyTorch's."""
     capability = _capability_of_builds(case, lines)
-    return () if capability is None else builds_with_code(case, capability, _about(case))
+    return () if capability is None else builds_with_code(case, capability, case.framework or "pytorch")
 
 
 def first_build(case: Case, lines: Lines) -> Build | None:

@@ -207,12 +207,8 @@ def triton_is_needed(case: Case, lines: Lines) -> bool:
 # ---------------------------------------------------------------------------------------------- bitsandbytes, RAPIDS
 
 
-def _bnb_file(lines: Lines) -> str | None:
-    return first_field(lines, "library", "missing")
-
-
 def _bnb_number(lines: Lines) -> re.Match[str] | None:
-    return re.search(r"cuda(\d{2})(\d)", _bnb_file(lines) or "")
+    return re.search(r"cuda(\d{2})(\d)", first_field(lines, "library", "missing") or "")
 
 
 def bnb_cuda(_case: Case, lines: Lines) -> str | None:

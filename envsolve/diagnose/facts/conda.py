@@ -97,11 +97,6 @@ def conda_version(case: Case, _lines: Lines) -> str | None:
     return wanted.version or None if wanted is not None else None
 
 
-def _minor(case: Case) -> str:
-    """The first two numbers of it: 11.7."""
-    return ".".join((conda_version(case, ()) or "").split(".")[:2])
-
-
 def conda_cuda(case: Case, _lines: Lines) -> CudaVersion | None:
     """The CUDA of cudatoolkit or pytorch-cuda that is requested."""
     wanted = _decisive(case)
@@ -112,8 +107,8 @@ def conda_cuda(case: Case, _lines: Lines) -> CudaVersion | None:
 
 def pip_folder(case: Case, _lines: Lines) -> str | None:
     """The folder of PyTorch's index for that CUDA: cu117."""
-    minor = _minor(case)
-    return f"cu{minor.replace('.', '')}" if "." in minor else None
+    numbers = (conda_version(case, ()) or "").split(".")
+    return f"cu{numbers[0]}{numbers[1]}" if len(numbers) > 1 else None
 
 
 def pytorch_channel_ended(case: Case, _lines: Lines) -> bool:

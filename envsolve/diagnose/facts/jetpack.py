@@ -35,7 +35,7 @@ JETPACKS = (
     _JetPack("JetPack 7.0 and 7.1", CudaVersion(13, 0), (7, 0), (7, 1), (38, 2), (38, 4)),
 )
 
-_NUMBERS = re.compile(r"(?P<kind>jetpack|l4t)\D{0,4}(?P<major>\d+)\.(?P<minor>\d+)", re.IGNORECASE)
+_NUMBERS = re.compile(r"(?P<kind>jetpack|l4t)\D{0,12}(?P<major>\d+)\.(?P<minor>\d+)", re.IGNORECASE)
 
 
 def _jetpack_in(text: str) -> _JetPack | None:

@@ -76,11 +76,11 @@ class _IndexGap(NamedTuple):
 
 
 def index_gap(case: Case, lines: Lines) -> _IndexGap | None:
-    """The gap of the index that the text names, for the Python that runs; on Windows if no platform is known."""
-    python = interpreter(case)
+    """The gap of the index that the text names for its Python or a current one, on Windows if no platform is known."""
+    python = interpreter(case) or newest_python(case, lines)
     folders = (path.split("/")[0] for path in case.every("pytorch_index"))
     index = next(filter(_INDEX.fullmatch, folders), None)
-    if requested(case, lines).framework != "pytorch" or python is None or index is None:
+    if requested(case, lines).framework != "pytorch" or index is None:
         return None
     for platform in (Platform.LINUX_64, Platform.WIN_64) if case.platform is None else (case.platform,):
         wheels = [it for it in case.knowledge.all_releases("pytorch", platform) if it.source is Source.PYTORCH]
@@ -92,6 +92,12 @@ def index_gap(case: Case, lines: Lines) -> _IndexGap | None:
             span = version_span(newest.pythons) or ""
             return _IndexGap(index, newest.version, span, _SYSTEMS[platform], at_least.build)
     return None
+
+
+def limited_python(case: Case, _lines: Lines) -> str | None:
+    """The newest Python of the releases that pip ignored because they are for older ones: 3.12 of ``<3.13``."""
+    limits = [int(it.partition(".")[2]) for it in case.every("python_limit")]
+    return f"3.{max(limits) - 1}" if limits else None
 
 
 def best_python(case: Case, lines: Lines) -> str | None:
@@ -146,8 +152,8 @@ def _versions_by_python(case: Case, asked: Requested) -> Mapping[str, list[Versi
     return {python: sorted(found[python]) for python in sorted(found, key=Version)}
 
 
-class _Beside(NamedTuple):
-    """A Python next to those of a version, and the oldest and newest releases that pip has for it."""
+class _Older(NamedTuple):
+    """A Python before those of a version, and the oldest and newest releases that pip has for it."""
 
     python: str
     oldest: Version
@@ -157,20 +163,12 @@ class _Beside(NamedTuple):
         return self.python
 
 
-def _beside(case: Case, asked: Requested, step: int) -> _Beside | None:
-    table = _versions_by_python(case, asked)
-    order, pythons = list(table), pythons_of(wheels_of(case, asked))
-    if not pythons or pythons[0] not in order or pythons[-1] not in order:
-        return None
-    place = order.index(pythons[0] if step < 0 else pythons[-1]) + step
-    if not 0 <= place < len(order):
-        return None
-    return _Beside(order[place], table[order[place]][0], table[order[place]][-1])
-
-
-def older_python(case: Case, lines: Lines) -> _Beside | None:
+def older_python(case: Case, lines: Lines) -> _Older | None:
     """The Python below those of the version."""
-    return _beside(case, requested(case, lines), -1)
+    asked = requested(case, lines)
+    table, pythons = _versions_by_python(case, asked), pythons_of(wheels_of(case, asked))
+    older = [it for it in table if pythons and Version(it) < Version(pythons[0])]
+    return _Older(older[-1], table[older[-1]][0], table[older[-1]][-1]) if older else None
 
 
 def mac_list(case: Case, lines: Lines) -> bool:

@@ -33,6 +33,6 @@ class Line(NamedTuple):
 def texts_of(segment: bytes) -> tuple[str, ...]:
     """The cleaned texts in a segment of a log that are not blank: one, or as many as a text in JSON has lines."""
     text = decoded(segment)
-    if text.isascii() and text.isprintable() and "&" not in text and "\\" not in text:
+    if text.isascii() and text.isprintable() and not any(it in text for it in ("&", "\\", "**")):
         return (without_prefixes(text),) if text.strip() else ()
     return tuple(filter(str.strip, map(without_prefixes, map(cleaned, unescaped(text)))))

@@ -159,9 +159,17 @@ def test_similar_errors_are_distinguished(text: str, given: Given | None, causes
         ("Illegal instruction (core dumped)", Given(platform=Platform.LINUX_AARCH64), ["openblas-core-type"]),
         ("Illegal instruction (core dumped)", Given(platform=Platform.LINUX_64), ["processor-without-avx"]),
         ("Linux-5.4-x86_64-with\nIllegal instruction (core dumped)", None, ["processor-without-avx"]),
-        ("Illegal instruction (core dumped)", PYTORCH_2_4, ["processor-without-avx", "openblas-core-type"]),
+        (
+            "Illegal instruction (core dumped)",
+            PYTORCH_2_4,
+            ["processor-of-unknown-kind", "processor-without-avx", "openblas-core-type"],
+        ),
         ("The command exited with exit code 132", Given(platform=Platform.LINUX_AARCH64), ["openblas-core-type"]),
-        (">>> import torch\nIllegal instruction", None, ["processor-without-avx", "openblas-core-type"]),
+        (
+            ">>> import torch\nIllegal instruction",
+            None,
+            ["processor-of-unknown-kind", "processor-without-avx", "openblas-core-type"],
+        ),
     ],
 )
 def test_an_illegal_instruction_is_openblas_on_arm(text: str, given: Given, causes: list[str]) -> None:

@@ -46,12 +46,15 @@ def test_wheels_of_a_companion_are_those_of_its_torch(requirement: str, pythons:
         ("cu130", "3.8.10", LINUX, "Linux", "cu118"),
         ("nightly/cu121", "3.14.0", LINUX, None, None),
         ("cpu", "3.14.0", LINUX, None, None),
+        ("cu117", None, LINUX, "Linux", "cu126"),  # for current Pythons
+        ("cu128", None, LINUX, None, None),
     ],
 )
 def test_an_index_of_a_cuda_can_end_before_a_python(
-    index: str, python: str, given: Given, system: str | None, other: str | None
+    index: str, python: str | None, given: Given, system: str | None, other: str | None
 ) -> None:
-    text = f"pip install torch --index-url https://download.pytorch.org/whl/{index}\nPython {python}\n"
+    text = f"pip install torch --index-url https://download.pytorch.org/whl/{index}\n"
+    text += f"Python {python}\n" if python else ""
     case = case_of(text + NOT_FOUND.format("torch", "none"), given)
     gap = wheel_pythons.index_gap(case, case.of("no-matching-distribution"))
     assert (system, other) == (None, None) if gap is None else (gap.system, gap.other) == (system, other)

@@ -22,6 +22,7 @@ PLAIN = {
     "ошибка 汉字 é ✓": "ошибка 汉字 é ✓",
     "version `GLIBC_2.27' not found": "version `GLIBC_2.27' not found",
     "lone \ud800 surrogate": "lone  surrogate",
+    "- **Python version:** 3.10, 2**3 and **": "- Python version: 3.10, 2**3 and **",
     "soft\u00adware \u2010 \u2212": "software - -",
 }
 

@@ -172,11 +172,14 @@ def built_code(case: Case, capability: ComputeCapability | None) -> DeviceCode |
 
 
 def built_codes(case: Case, capability: ComputeCapability | None) -> set[DeviceCode]:
-    """The code of every build that the installed one may be."""
-    version = case.version_of(case.framework)
-    if case.framework is None or version is None:
+    """The code of every build that the installed one may be, by its version, or for want of one by its CUDA."""
+    version, cuda = case.version_of(case.framework), case.built_cuda
+    if case.framework is None or (version is None and cuda is None):
         return set()
-    found = case.knowledge.releases(case.framework, version, platform_for(case, capability))
-    cuda = case.built_cuda
+    platform = platform_for(case, capability)
+    if version is None:
+        found = case.knowledge.all_releases(case.framework, platform)
+    else:
+        found = case.knowledge.releases(case.framework, version, platform)
     found = tuple(it for it in found if it.cuda is not None and cuda in {None, it.cuda})
     return {it.code for it in found if it.source.is_wheel} or {it.code for it in found}
