@@ -97,7 +97,7 @@ def missing_c_compiler(scene: Scene) -> Iterator[Finding]:
         (f"looked for {' and '.join(names)} on PATH",),
         about=triton,
         severity=Severity.WARNING if users else Severity.INFO,
-        packages=("torch.compile", *users),
+        packages=tuple(users),
     )
 
 
