@@ -29,8 +29,9 @@ def components_belong_to_a_known_toolkit(facts: Facts) -> Iterator[str]:
     """
     named = [(str(release.version), release.cuda) for release in facts.components.releases]
     named += [(patch.package, patch.cuda) for patch in facts.components.patches]
+    toolkits = facts.toolkits
     for name, cuda in named:
-        if cuda not in facts.toolkits:
+        if cuda not in toolkits:
             yield breach("cuda_components", name, f"CUDA {cuda} is not in cuda.toml")
 
 

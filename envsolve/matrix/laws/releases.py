@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import cache
 from itertools import combinations, groupby, pairwise
 
 from packaging.requirements import InvalidRequirement, Requirement
@@ -19,13 +20,19 @@ def toolkit_of_a_build_is_known(facts: Facts) -> Iterator[str]:
 
     That row has the driver floors for Linux and Windows, without which the build's driver is unknown.
     """
+    toolkits = facts.toolkits
+
+    @cache
+    def is_met(requires: SpecifierSet) -> bool:
+        return any(requires.contains(str(version)) for version in toolkits)
+
     for file, release in facts.releases:
         if release.cuda is None:
             continue
-        if release.cuda not in facts.toolkits:
+        if release.cuda not in toolkits:
             yield breach(file, named(release), f"CUDA {release.cuda} is not in cuda.toml")
         requires = release.cuda_requires
-        if requires is not None and not any(requires.contains(str(version)) for version in facts.toolkits):
+        if requires is not None and not is_met(requires):
             yield breach(file, named(release), f"cuda.toml has no CUDA {requires}, which cuda_requires needs")
 
 
@@ -34,11 +41,17 @@ def cudnn_that_a_build_asks_for_is_known(facts: Facts) -> Iterator[str]:
 
     The solver chooses among these rows, so without one the build could never be chosen.
     """
+
+    @cache
+    def rows(cuda_major: int, requires: SpecifierSet) -> list[CudnnRelease]:
+        of_major = (row for row in facts.cudnn if row.cuda_major == cuda_major)
+        return [row for row in of_major if requires.contains(row.version, prereleases=True)]
+
     for file, release in facts.releases:
         if release.cuda is None or release.cudnn_requires is None:
             continue
         needed = f"cuDNN {release.cudnn_requires} for CUDA {release.cuda.major}"
-        fitting = [row for row in facts.cudnn if _fits(row, release)]
+        fitting = rows(release.cuda.major, release.cudnn_requires)
         if not fitting:
             yield breach(file, named(release), f"{needed} is not in cudnn.toml")
         elif _installs_cudnn(release) and not any(row.offered_by(release.source, release.platform) for row in fitting):
@@ -81,8 +94,9 @@ def suffixed_code_is_what_the_toolkit_makes(facts: Facts) -> Iterator[str]:
 
     ptxas lists these targets one by one: 9.0a begins with CUDA 12.0, the families with 12.9.
     """
+    toolkits = facts.toolkits
     for file, release in facts.releases:
-        toolkit = None if release.cuda is None else facts.toolkits.get(release.cuda)
+        toolkit = None if release.cuda is None else toolkits.get(release.cuda)
         if toolkit is None:
             continue
         for target in (*release.code.sass, *release.code.ptx):
@@ -265,12 +279,6 @@ def _days_of_release(facts: Facts, framework: str) -> Iterator[tuple[str, str]]:
         yield from released.items() if isinstance(released, dict) else ()
 
 
-def _fits(row: CudnnRelease, release: Release) -> bool:
-    assert release.cuda is not None
-    assert release.cudnn_requires is not None
-    return row.cuda_major == release.cuda.major and release.cudnn_requires.contains(row.version, prereleases=True)
-
-
 def _installs_cudnn(release: Release) -> bool:
     """Whether cuDNN is installed with the package from a source whose cuDNN releases are in cudnn.toml."""
     recorded = release.source.is_wheel or release.source is Source.CONDA_FORGE
@@ -278,8 +286,9 @@ def _installs_cudnn(release: Release) -> bool:
 
 
 def _beyond_the_compiler(facts: Facts, key: str) -> Iterator[str]:
+    toolkits = facts.toolkits
     for file, release in facts.releases:
-        toolkit = facts.toolkits.get(release.cuda) if release.cuda is not None else None
+        toolkit = None if release.cuda is None else toolkits.get(release.cuda)
         if toolkit is None:
             continue
         targets = release.code.sass if key == "sass" else release.code.ptx

@@ -10,6 +10,7 @@ import re
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from enum import IntEnum, StrEnum
+from functools import cached_property
 from typing import NamedTuple
 
 from packaging.specifiers import SpecifierSet
@@ -80,9 +81,13 @@ class Fitting:
 
     def __init__(self, wanted: Wanted) -> None:
         self.wanted = wanted
-        self._ranks = Ranks(wanted.interpreter)
         self._python = Version(wanted.interpreter.full_version)
         self._supports: dict[str, bool] = {"": True}
+
+    @cached_property
+    def _ranks(self) -> Ranks:
+        """Worked out when the first file is judged: a search makes a world for each Python and enters few of them."""
+        return Ranks(self.wanted.interpreter)
 
     def of(self, project: str, files: tuple[RawFile, ...]) -> Fit | Unfit:
         """Return what can be installed of ``files``, all of one version of ``project``."""
