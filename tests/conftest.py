@@ -6,7 +6,8 @@ import gc
 import os
 import signal
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import nullcontext
 from pathlib import Path
 from typing import NamedTuple
 
@@ -20,6 +21,7 @@ from envsolve.model.host import Platform
 from tests.fake_driver.builder import fake_driver
 from tests.json_documents import require_documented
 from tests.laws import TIMES, examples
+from tests.own_machine import on_this_machine
 
 __all__ = ["fake_driver"]
 
@@ -78,6 +80,13 @@ def _cached_matrix(tmp_path_factory: pytest.TempPathFactory) -> None:
         shipped.document(name)
     for table in ("cuda", "cudnn", "components", "pci_ids", "places"):
         getattr(shipped, table)
+
+
+@pytest.fixture(autouse=True)
+def _stays_on_this_machine(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Only tests with the mark ``online`` may use the network."""
+    with nullcontext() if request.node.get_closest_marker("online") else on_this_machine():
+        yield
 
 
 @pytest.fixture(scope="session")

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from envsolve import extension_sources
 from tests.cli.locking import Locking, locking_in
 from tests.cli.worlds import fill
 from tests.conftest import Envsolve
@@ -17,8 +18,9 @@ __all__ = ["index", "poor_index"]
 
 
 @pytest.fixture
-def world() -> Iterator[IndexServer]:
-    """The made-up packages of tests/cli/worlds.py only."""
+def world(monkeypatch: pytest.MonkeyPatch) -> Iterator[IndexServer]:
+    """The made-up packages of tests/cli/worlds.py only; no wheels elsewhere."""
+    monkeypatch.setattr(extension_sources, "_shipped", tuple)
     with IndexServer(recorded=False) as server:
         fill(server)
         yield server

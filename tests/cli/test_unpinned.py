@@ -15,6 +15,7 @@ from tests.conda.conftest import Mirror, mirror, own_channel_server
 from tests.conda.records import record
 from tests.conda.server import ChannelServer
 from tests.conftest import Envsolve, Result
+from tests.index.server import IndexServer
 
 __all__ = ["mirror", "own_channel_server"]
 TARGET = ("--gpu", "8.6", "--driver", "580.65.06", "--platform", "linux-64")
@@ -129,11 +130,13 @@ def test_a_framework_of_a_conda_file_may_be_a_wheel(
     envsolve: Envsolve,
     own_channel_server: ChannelServer,
     mirror: Mirror,
+    world: IndexServer,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """pip would overwrite the framework of conda."""
     mirror(own_channel_server)
+    monkeypatch.setenv("PIP_INDEX_URL", world.index_url)
     monkeypatch.chdir(tmp_path)
     Path("environment.yml").write_text("dependencies: [pytorch>=2, numpy]\n")
     words = ("-r", "environment.yml", *TARGET, "--source", "pypi")
@@ -192,10 +195,16 @@ def test_a_cutoff_date_only_applies_to_the_framework(envsolve: Envsolve) -> None
 
 
 def test_a_conda_package_for_one_release_of_the_framework_limits_it(
-    envsolve: Envsolve, own_channel_server: ChannelServer, mirror: Mirror, tmp_path: Path
+    envsolve: Envsolve,
+    own_channel_server: ChannelServer,
+    mirror: Mirror,
+    world: IndexServer,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """The channel has PyTorch 2.11, and its vLLM is only for 2.10."""
     mirror(own_channel_server)
+    monkeypatch.setenv("PIP_INDEX_URL", world.index_url)
     ours = own_channel_server.channel("ours")
     ours.add(*(record("vllm", version, ["pytorch 2.10.*"]) for version in ("0.20.0", "0.21.0")))
     words = ("-f", "vllm", "numpy", *TARGET, "-c", own_channel_server.url_of("ours"), "-c", "conda-forge")
