@@ -366,6 +366,7 @@ def test_status_refuses_what_it_cannot_check(
     assert refused.value.code == code
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("format_name", ["conda-lock", "explicit"])
 def test_a_conda_lock_is_the_text_of_the_command(
     format_name: str, envsolve: Envsolve, mirrored: Path, tmp_path: Path
@@ -402,6 +403,7 @@ def test_times_are_parsed_like_by_the_command() -> None:
         moment("soon")
 
 
+@pytest.mark.thorough
 def test_detect_returns_the_json_of_its_command(fake_driver: FakeDriver) -> None:
     environ = fake_driver.environ(driver="535.183.01", cuda="12.2", devices=[RTX_3090])
     document = json.loads(child("import envsolve, json; print(json.dumps(envsolve.detect().as_json()))", environ))
@@ -415,6 +417,7 @@ def test_a_detected_machine_is_a_host_file_that_solve_reads(tmp_path: Path) -> N
     assert public.solve("jax", hosts=tmp_path / "host.json").solution.problem.platform is host.platform
 
 
+@pytest.mark.thorough
 def test_validate_returns_the_json_of_its_command(fake_driver: FakeDriver, with_torch: Path) -> None:
     environ = machine(fake_driver)
     code = f"import envsolve, json; print(json.dumps(envsolve.validate(prefix={str(with_torch)!r}).as_json()))"
@@ -440,6 +443,7 @@ def test_validate_refuses_contradictory_arguments(arguments: dict[str, Any]) -> 
         public.validate(**arguments)
 
 
+@pytest.mark.thorough
 def test_doctor_returns_the_json_of_its_command(fake_driver: FakeDriver, tmp_path: Path) -> None:
     prefix = environment(tmp_path / "env", "2.8.0+cu128", CUDA_TORCH)
     environ = fake_driver.environ(driver="550.163.01", cuda="12.4", devices=[RTX_3090])
@@ -526,6 +530,7 @@ def test_results_are_immutable_values() -> None:
         answer.notes = ()  # type: ignore[misc]
 
 
+@pytest.mark.thorough
 def test_every_code_block_of_the_page_runs(
     world: IndexServer, mirrored: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -538,6 +543,7 @@ def test_every_code_block_of_the_page_runs(
     assert (tmp_path / "environment.yml").read_text("utf-8").startswith("# Made by envsolve")
 
 
+@pytest.mark.thorough
 def test_a_stack_newer_than_the_matrix_is_inferred(world: IndexServer) -> None:
     world.add("torch", [new_torch()])
     where = {"index_url": world.index_url, "pytorch_index_url": f"{world.url}/whl"}
@@ -559,6 +565,7 @@ def test_results_print_as_one_short_line() -> None:
     assert repr(public.explain(CUDART)) == f"<Explanation: {public.explain(CUDART).findings[0].id}>"
 
 
+@pytest.mark.thorough
 def test_a_user_program_passes_the_strictest_type_check(tmp_path: Path) -> None:
     """The program of docs/python-api.md, and one that reads every result with its types."""
     blocks = re.findall(r"^```python\n(.*?)^```", PAGE.read_text(encoding="utf-8"), flags=re.DOTALL | re.MULTILINE)

@@ -256,6 +256,7 @@ MAY_NAME = {
 """Modules whose strings name a framework, and why. Do not add one for a new framework: use data/frameworks."""
 
 
+@pytest.mark.thorough
 def test_no_framework_is_hard_coded_outside_of_its_file() -> None:
     package = ROOT / "envsolve"
     modules = {path.relative_to(package).with_suffix("").as_posix(): path for path in package.rglob("*.py")}

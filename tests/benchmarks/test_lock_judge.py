@@ -80,6 +80,7 @@ def test_a_project_names_its_framework_and_its_packages_on_a_platform(tmp_path: 
     assert list(read.named("3.12", Platform.WIN_64)) == ["left", "right"]
 
 
+@pytest.mark.thorough
 def test_contradicting_and_missing_pins_are_faults(tmp_path: Path, matrix: Matrix, server: IndexServer) -> None:
     server.add("torch", [wheel("torch", "2.15.0", ["left<2"])])
     server.add("left", releases("left", ["1.5", "2.0"]))
@@ -112,6 +113,7 @@ def test_a_pin_with_a_wheel_only_for_another_python_is_a_fault(
     assert found == ["left 1.5 has a wheel for Python 3.11 and none for 3.12"]
 
 
+@pytest.mark.thorough
 def test_an_outdated_pin_is_stale_if_a_working_lock_has_a_newer_one(
     tmp_path: Path, matrix: Matrix, server: IndexServer
 ) -> None:
@@ -151,6 +153,7 @@ def test_a_newer_version_that_the_project_excludes_is_not_stale(
     assert list(judge.stale(draw, NEW, lock(tmp_path, "torch==2.15.0", "left==1.0", "right==1.0"))) == []
 
 
+@pytest.mark.thorough
 def test_a_lock_that_only_works_with_numpy_1_counts(tmp_path: Path, matrix: Matrix, server: IndexServer) -> None:
     for name, versions in {"torch": ["2.2.2"], "left": ["1.0", "2.0"], "numpy": ["1.26.4", "2.0.0"]}.items():
         server.add(name, releases(name, versions, upload_time=EARLY))
@@ -186,6 +189,7 @@ def test_user_reports_decide_whether_a_refusal_is_right(tmp_path: Path, matrix: 
     assert judge.exists(draw, "T2", OLD_DRIVER) == "Python 3.11"
 
 
+@pytest.mark.thorough
 def test_without_reports_uv_decides_whether_a_lock_exists(tmp_path: Path, matrix: Matrix, server: IndexServer) -> None:
     server.add("torch", releases("torch", ["2.10.0", "2.15.0"]))
     judge, draw = judge_of(tmp_path, matrix, server), project(tmp_path, "torch")

@@ -62,6 +62,7 @@ def test_times_are_summed_next_to_their_ratio() -> None:
     assert lines[-1] == "| all | 7.0 | 2.5 | - | 5.0 | 1.0 | - | 1.40 |"
 
 
+@pytest.mark.thorough
 def test_both_tools_run_once_and_are_judged_for_each_machine(tmp_path: Path, matrix: Matrix) -> None:
     (tmp_path / "wrong_together.json").write_text("[]")
     (tmp_path / "demo.in").write_text("# pytorch, made up\ntorch\n")

@@ -80,6 +80,7 @@ def test_a_file_that_is_no_dll_is_reported(content: bytes, damage: Damage, tmp_p
     assert refused.value.damage is damage
 
 
+@pytest.mark.thorough
 @settings(max_examples=examples(60), deadline=None)
 @given(changes=st.dictionaries(st.integers(0, len(WHOLE) - 1), st.integers(0, 255), min_size=1, max_size=6))
 def test_a_corrupted_dll_is_read_or_refused(changes: dict[int, int]) -> None:

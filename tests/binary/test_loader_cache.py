@@ -33,6 +33,7 @@ def test_the_cache_of_this_machine_has_the_entries_that_ldconfig_prints(ldconfig
     assert sorted(cached) == sorted(printed)
 
 
+@pytest.mark.thorough
 def test_the_entry_of_ldconfig_for_this_processor_is_chosen(ldconfig: str, tmp_path: Path) -> None:
     hwcaps = real_loader().hwcaps
     if not hwcaps:

@@ -51,6 +51,7 @@ def test_a_program_that_prints_without_end_is_ended() -> None:
     assert len(answer.tail) <= LONGEST_TAIL
 
 
+@pytest.mark.thorough
 def test_a_program_that_ignores_sigterm_is_ended() -> None:
     started = time.monotonic()
     program = "import signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN); time.sleep(600)"

@@ -25,6 +25,7 @@ def test_errors_are_dropped_and_there_is_no_input() -> None:
     assert run("import sys; sys.stderr.write('x'); print(repr(sys.stdin.read()))").output.strip() == "''"
 
 
+@pytest.mark.thorough
 def test_a_program_that_takes_too_long_is_ended() -> None:
     for timeout in (1.0, 4.0, 16.0):  # a busy machine needs longer to start Python
         started = time.monotonic()

@@ -62,6 +62,7 @@ def test_each_request_gets_its_packages_or_a_reason(
     assert case.get("note", "") in done.err
 
 
+@pytest.mark.thorough
 def test_other_formats_are_for_one_platform_or_write_one_file_each(
     envsolve: Envsolve, mirrored: Path, cache: Path
 ) -> None:
@@ -149,6 +150,7 @@ def index() -> Iterator[IndexServer]:
         yield server
 
 
+@pytest.mark.thorough
 def test_requirements_of_wheels_on_the_pytorch_family_are_met_by_conda_if_pytorch_is(
     index: IndexServer, envsolve: Envsolve, mirrored: Path, cache: Path
 ) -> None:
@@ -206,6 +208,7 @@ def test_a_suggestion_is_a_command_unless_a_file_decides(
     assert f"hint: with CUDA 12.9 it fits{change}" in done.err
 
 
+@pytest.mark.thorough
 def test_a_digest_that_only_the_file_needs_is_not_required_for_json(
     own_channel_server: ChannelServer, mirror: Mirror, envsolve: Envsolve
 ) -> None:
@@ -405,6 +408,7 @@ def test_an_unreachable_server_is_one_error(
     assert done.err.startswith("error: channel-unreachable\n"), done.err
 
 
+@pytest.mark.thorough
 def test_offline_uses_the_cache_or_names_what_is_missing(
     own_channel_server: ChannelServer, mirror: Mirror, envsolve: Envsolve, tmp_path: Path
 ) -> None:
@@ -422,6 +426,7 @@ def test_offline_uses_the_cache_or_names_what_is_missing(
     assert len(own_channel_server.requests) > requests
 
 
+@pytest.mark.thorough
 def test_sharded_repodata_gives_the_same_lock(
     channel_server: ChannelServer, mirror: Mirror, envsolve: Envsolve
 ) -> None:

@@ -58,6 +58,7 @@ def test_a_newer_driver_changes_nothing_until_requested(locking: Locking) -> Non
     assert upgraded["tensorflow"].startswith("2.19.1 cuda128")
 
 
+@pytest.mark.thorough
 def test_an_older_driver_changes_only_what_must_change(locking: Locking) -> None:
     before = locking(NEW)
     after = locking(OLD)
@@ -67,6 +68,7 @@ def test_an_older_driver_changes_only_what_must_change(locking: Locking) -> None
     assert {"absl-py", "astunparse", "certifi", "six"} <= unchanged
 
 
+@pytest.mark.thorough
 def test_upgraded_packages_change_and_the_rest_stays(locking: Locking) -> None:
     locking(OLD)
     after = locking(NEW, "-P", "tensorflow")
@@ -74,6 +76,7 @@ def test_upgraded_packages_change_and_the_rest_stays(locking: Locking) -> None:
     assert locking(OLD, "-P", "absl-py")["tensorflow"].startswith("2.14.0 cuda118")
 
 
+@pytest.mark.thorough
 def test_another_package_does_not_change_the_others(locking: Locking) -> None:
     before = locking(OLD)
     after = locking(NEW, "tqdm")
@@ -92,6 +95,7 @@ def test_an_unreadable_lock_is_an_error_and_is_not_overwritten(
     assert done.err.startswith("error: held-unreadable\n")
 
 
+@pytest.mark.thorough
 def test_platforms_missing_from_a_new_lock_are_reported(
     envsolve: Envsolve, mirrored: Path, cache: Path, tmp_path: Path
 ) -> None:
@@ -121,6 +125,7 @@ def test_a_lock_is_not_a_requirements_file(envsolve: Envsolve, mirrored: Path, t
     assert "is a lock, and -r reads requirements" in done.err
 
 
+@pytest.mark.thorough
 def test_a_suggested_version_is_the_newest_that_fits_despite_an_existing_lock(
     locking: Locking, envsolve: Envsolve, cache: Path, tmp_path: Path
 ) -> None:

@@ -61,6 +61,7 @@ def test_gpus_without_code_in_the_previous_build_stay_unsupported(
     assert "pytorch 2.16.0 (conda-forge, cuda130) has no code for compute capability 6.1" in done.err
 
 
+@pytest.mark.thorough
 def test_a_stack_queries_the_channels_if_no_index_has_the_release(envsolve: Envsolve, channel: str) -> None:
     done = lock(envsolve, channel, "pytorch==2.16")
     assert done.code == 0, done.err
@@ -74,6 +75,7 @@ def test_a_release_that_no_channel_has_either_is_refused(envsolve: Envsolve, cha
     assert done.err.startswith("error: no-such-release\n")
 
 
+@pytest.mark.thorough
 def test_a_build_for_an_unknown_cuda_is_refused_with_the_reason(
     envsolve: Envsolve, channel: str, own_channel_server: ChannelServer
 ) -> None:

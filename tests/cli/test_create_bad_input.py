@@ -96,6 +96,7 @@ def test_impossible_requests_are_refused_before_any_work(
     create.refused(code, *words, exit_code=exit_code)
 
 
+@pytest.mark.thorough
 def test_a_variable_for_another_format_applies_to_other_commands(
     create: Creating, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -103,6 +104,7 @@ def test_a_variable_for_another_format_applies_to_other_commands(
     assert create.request().code == 0
 
 
+@pytest.mark.thorough
 def test_progress_on_a_terminal_is_cleared_at_the_end(create: Creating) -> None:
     pty = pytest.importorskip("pty", reason="there are no pseudo-terminals here")
     create.lock("pylock.toml", "alpha", "--python", MINOR)

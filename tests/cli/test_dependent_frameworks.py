@@ -224,6 +224,7 @@ def project(here: World) -> World:
     return here
 
 
+@pytest.mark.thorough
 def test_a_project_lists_it_among_its_frameworks(project: World) -> None:
     cache = ("--cache-dir", "c")
     done = project.envsolve("lock", *cache)
@@ -307,12 +308,14 @@ def test_an_environment_file_has_the_wheel_that_no_index_has(here: World) -> Non
     assert pip["vllm"].startswith(f"vllm @ {here.server.url}/0.32.0/vllm-0.32.0%2Bcu129-")
 
 
+@pytest.mark.thorough
 def test_an_environment_file_without_a_compatible_framework_is_refused(here: World) -> None:
     done = environment(here, "-f", "vllm==0.30", "-f", "pytorch==2.15.*", "--driver", NEW)
     assert (done.code, done.out) == (1, "")
     assert "vllm 0.30.0 requires torch==2.13.0" in done.err
 
 
+@pytest.mark.thorough
 def test_a_project_with_an_environment_file_stays_valid(project: World) -> None:
     text = Path("pyproject.toml").read_text("utf-8").replace("requirements.txt", "environment.yml")
     text = text.replace("==0.30.*", "").replace(MIDDLE, NEW).replace("python = ", 'sources = ["pypi"]\npython = ')
@@ -343,6 +346,7 @@ def test_why_is_about_the_compatible_stack(here: World) -> None:
     assert "0.33.0 is the newest vllm that fits" in shown
 
 
+@pytest.mark.thorough
 def test_why_not_preserves_it_in_the_request(here: World) -> None:
     assert "the requirements for vllm and torch conflict" in answer_to(here, "--why-not", "pytorch==2.15.0")
     shown = answer_to(here, "--why-not", "pytorch==2.13.0")

@@ -68,6 +68,7 @@ def answered(done: subprocess.CompletedProcess[str]) -> dict[str, Any]:
     return answer
 
 
+@pytest.mark.thorough
 def test_the_json_matches_its_contract(fake_driver: FakeDriver, tmp_path: Path) -> None:
     prefix = environment(tmp_path / "env", "2.8.0+cu128", CUDA_TORCH)
     environ = fake_driver.environ(driver="580.95.05", cuda="13.0", devices=[RTX_3090])
@@ -79,6 +80,7 @@ def test_the_json_matches_its_contract(fake_driver: FakeDriver, tmp_path: Path) 
         assert {"id", "title", "severity", "in_scope", "cause", "fix", "commands", "evidence"} <= set(finding)
 
 
+@pytest.mark.thorough
 def test_a_cpu_build_on_a_machine_with_a_gpu_is_an_error(fake_driver: FakeDriver, tmp_path: Path) -> None:
     prefix = environment(tmp_path / "env", "2.8.0+cpu", CPU_TORCH)
     environ = fake_driver.environ(driver="580.95.05", cuda="13.0", devices=[RTX_3090])
@@ -97,6 +99,7 @@ UV_LOCK = (
 )
 
 
+@pytest.mark.thorough
 @pytest.mark.skipif(sys.platform != "linux", reason="the build in the lock is one of Linux")
 def test_the_uv_lock_in_the_directory_is_checked(fake_driver: FakeDriver, tmp_path: Path) -> None:
     (tmp_path / "uv.lock").write_text(UV_LOCK)
@@ -129,6 +132,7 @@ def test_the_uv_lock_in_the_directory_is_checked(fake_driver: FakeDriver, tmp_pa
     assert "lock-does-not-run-here" not in findings(driver="580.95.05", cuda="13.0", devices=[RTX_3090])
 
 
+@pytest.mark.thorough
 def test_junit_has_a_case_for_each_check(fake_driver: FakeDriver, tmp_path: Path) -> None:
     prefix = environment(tmp_path / "env", "2.8.0+cpu", CPU_TORCH)
     environ = fake_driver.environ(driver="580.95.05", cuda="13.0", devices=[RTX_3090])
@@ -140,6 +144,7 @@ def test_junit_has_a_case_for_each_check(fake_driver: FakeDriver, tmp_path: Path
     assert len({case.get("name") for case in suite}) == len(suite)
 
 
+@pytest.mark.thorough
 def test_a_build_without_code_for_the_gpu_is_an_error_without_running_it(
     fake_driver: FakeDriver, tmp_path: Path
 ) -> None:
@@ -152,6 +157,7 @@ def test_a_build_without_code_for_the_gpu_is_an_error_without_running_it(
     assert "6.1" in found["no-code-for-gpu"]["title"]
 
 
+@pytest.mark.thorough
 def test_the_plan_is_an_environment_for_this_machine(fake_driver: FakeDriver, tmp_path: Path) -> None:
     prefix = environment(tmp_path / "env", "2.8.0+cu128", CUDA_TORCH)
     environ = fake_driver.environ(driver="580.95.05", cuda="13.0", devices=[GTX_1080_TI])
@@ -174,6 +180,7 @@ def test_the_plan_for_a_conda_environment_uses_conda(fake_driver: FakeDriver, tm
     assert "GTX 1080 Ti (6.1)" in done.stdout
 
 
+@pytest.mark.thorough
 def test_the_plan_for_a_venv_is_valid_for_pip(fake_driver: FakeDriver, tmp_path: Path) -> None:
     prefix = environment(tmp_path / "env", "2.8.0+cu128", CUDA_TORCH)
     environ = fake_driver.environ(driver="580.95.05", cuda="13.0", devices=[GTX_1080_TI])
@@ -209,6 +216,7 @@ def test_if_nothing_can_be_tested_another_way_is_suggested(fake_driver: FakeDriv
     assert "validate" not in last
 
 
+@pytest.mark.thorough
 def test_a_plan_needs_a_framework(fake_driver: FakeDriver, tmp_path: Path) -> None:
     (tmp_path / "bin").mkdir()
     (tmp_path / "bin/python").symlink_to(sys.executable)
@@ -242,6 +250,7 @@ def test_nothing_is_written(fake_driver: FakeDriver, tmp_path: Path) -> None:
     assert _state(prefix) == before
 
 
+@pytest.mark.thorough
 def test_a_hanging_driver_does_not_hang_the_doctor(fake_driver: FakeDriver, tmp_path: Path) -> None:
     prefix = environment(tmp_path / "env", "2.8.0+cpu", CPU_TORCH)
     environ = fake_driver.environ(
@@ -251,6 +260,7 @@ def test_a_hanging_driver_does_not_hang_the_doctor(fake_driver: FakeDriver, tmp_
     assert answered(done)["host"]["readings"]
 
 
+@pytest.mark.thorough
 def test_secrets_in_variables_are_masked(fake_driver: FakeDriver, tmp_path: Path) -> None:
     prefix = environment(tmp_path / "env", "2.8.0+cpu", CPU_TORCH)
     flags = "--xla_dump_to=https://user:s3cr3t-t0ken@example.org"
@@ -271,6 +281,7 @@ def test_a_removed_working_directory_does_not_matter(fake_driver: FakeDriver, tm
     assert done.stdout.startswith("error: cpu-build\n"), done.stderr
 
 
+@pytest.mark.thorough
 def test_a_program_that_is_not_python_is_no_environment(fake_driver: FakeDriver) -> None:
     environ = fake_driver.environ(driver="580.95.05", cuda="13.0", devices=[RTX_3090])
     done = doctor(environ, "--python", "/bin/ls")
@@ -278,6 +289,7 @@ def test_a_program_that_is_not_python_is_no_environment(fake_driver: FakeDriver)
     assert done.stderr.startswith("error: python-not-usable\n")
 
 
+@pytest.mark.thorough
 def test_the_text_ends_with_a_summary(fake_driver: FakeDriver, tmp_path: Path) -> None:
     prefix = environment(tmp_path / "env", "2.8.0+cpu", CPU_TORCH)
     environ = fake_driver.environ(driver="580.95.05", cuda="13.0", devices=[RTX_3090])
@@ -311,6 +323,7 @@ def _state(directory: Path) -> dict[str, tuple[int, int]]:
     return {str(path): (path.stat().st_mtime_ns, path.stat().st_size) for path in paths}
 
 
+@pytest.mark.thorough
 def test_a_plan_keeps_the_python_of_the_environment(fake_driver: FakeDriver, tmp_path: Path) -> None:
     prefix = environment(tmp_path / "env", "2.8.0+cu128", CUDA_TORCH)
     environ = fake_driver.environ(driver="580.95.05", cuda="13.0", devices=[RTX_3090])
@@ -345,6 +358,7 @@ def test_a_plan_with_another_python_is_for_a_new_environment(fake_driver: FakeDr
     assert "uninstall" not in done.stdout
 
 
+@pytest.mark.thorough
 def test_a_plan_with_another_version_gives_the_reason_and_keeps_the_python(
     fake_driver: FakeDriver, tmp_path: Path
 ) -> None:
@@ -371,6 +385,7 @@ def test_a_plan_covers_a_framework_known_only_from_its_files(fake_driver: FakeDr
     assert "\ntorch==2.8.0" in done.stdout, done.stderr
 
 
+@pytest.mark.thorough
 def test_printed_commands_work_as_they_are(fake_driver: FakeDriver, tmp_path: Path) -> None:
     prefix = environment(tmp_path / "my env", "2.8.0+cu128", CUDA_TORCH)
     environ = fake_driver.environ(driver="580.95.05", cuda="13.0", devices=[GTX_1080_TI])
@@ -389,12 +404,14 @@ def test_printed_commands_work_as_they_are(fake_driver: FakeDriver, tmp_path: Pa
     assert planned.stdout.startswith("# Made by envsolve")
 
 
+@pytest.mark.thorough
 def test_nothing_can_be_tested_if_the_python_does_not_run(fake_driver: FakeDriver, tmp_path: Path) -> None:
     prefix = environment(tmp_path / "env", "2.8.0+cpu", CPU_TORCH, python=False)
     environ = fake_driver.environ(driver="580.95.05", cuda="13.0", devices=[RTX_3090])
     assert "it has no Python of its own that runs" in doctor(environ, "--prefix", str(prefix)).stdout.splitlines()[-1]
 
 
+@pytest.mark.thorough
 def test_a_variable_for_a_removed_environment_is_a_warning(fake_driver: FakeDriver, tmp_path: Path) -> None:
     environ = fake_driver.environ(driver="580.95.05", cuda="13.0", devices=[RTX_3090], VIRTUAL_ENV=f"{tmp_path}/gone")
     answer = answered(doctor(environ, "--json"))

@@ -46,6 +46,7 @@ def test_a_report_has_no_user_names_machine_names_or_secrets(environ: dict[str, 
     assert platform.node() not in report or len(platform.node()) < 2
 
 
+@pytest.mark.thorough
 def test_a_report_can_be_written_to_a_file(environ: dict[str, str], tmp_path: Path) -> None:
     prefix = environment(tmp_path / "env", "2.8.0+cpu", CPU_TORCH)
     done = doctor(environ, "--prefix", str(prefix), "--report", "-o", str(tmp_path / "report.md"))

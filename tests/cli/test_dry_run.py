@@ -72,6 +72,7 @@ def test_a_variable_enables_it_too(envsolve: Envsolve, tmp_path: Path, monkeypat
     assert written(tmp_path).keys() == {"requirements.txt"}
 
 
+@pytest.mark.thorough
 def test_changes_of_lock_are_listed(project: Project) -> None:
     before = written(project.directory)
     done = project("lock", "--dry-run", *NETWORK)
@@ -93,6 +94,7 @@ def test_changes_of_lock_are_listed(project: Project) -> None:
     assert "would be" not in project("lock", "--dry-run", *NETWORK).err
 
 
+@pytest.mark.thorough
 def test_a_new_requirement_is_tried_without_writing_it(project: Project) -> None:
     project("lock", *NETWORK)
     before = written(project.directory)

@@ -16,6 +16,7 @@ __all__ = ["project"]
 NETWORK = ("--cache-dir", "cache")
 
 
+@pytest.mark.thorough
 def test_a_folder_name_may_contain_spaces(project: Project) -> None:
     folder = project.directory / "my pkg ü"
     folder.mkdir()
@@ -27,6 +28,7 @@ def test_a_folder_name_may_contain_spaces(project: Project) -> None:
     assert "my-pkg" not in project.read()
 
 
+@pytest.mark.thorough
 def test_line_ends_are_preserved(project: Project) -> None:
     project("lock", *NETWORK)
     text = project.file.read_text()
@@ -50,6 +52,7 @@ def test_an_added_requirement_is_in_the_project_and_in_all_of_its_locks(project:
     assert project("lock", "--check").code == 0
 
 
+@pytest.mark.thorough
 def test_a_removed_requirement_stays_locked_if_another_package_needs_it(project: Project) -> None:
     project("add", "typing-extensions", *NETWORK)
     done = project("remove", "typing-extensions", "numpy", *NETWORK)
@@ -70,6 +73,7 @@ def test_an_unsolvable_requirement_changes_nothing(project: Project) -> None:
         assert {name: project.read(name) for name in (*project.files, "pyproject.toml")} == before
 
 
+@pytest.mark.thorough
 def test_a_diff_is_printed_and_nothing_is_written(project: Project) -> None:
     project("lock")
     before = project.file.read_text()
@@ -112,6 +116,7 @@ def test_the_last_requirement_can_be_removed(project: Project) -> None:
     assert "requirements" not in tomli.loads(project.file.read_text())["tool"]["envsolve"]
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("words", [("add", "typing-extensions"), ("remove", "numpy")])
 def test_json_equals_that_of_lock_with_and_without_writing(words: tuple[str, ...], project: Project) -> None:
     project("lock")

@@ -98,6 +98,7 @@ def test_without_a_gpu_the_result_is_a_cpu_environment_with_one_note(fake_driver
     assert done.stderr.startswith("note: no NVIDIA GPU was found")
 
 
+@pytest.mark.thorough
 def test_output_of_detect_is_input_for_host(fake_driver: FakeDriver, tmp_path: Path) -> None:
     environ = fake_driver.environ(driver="570.195.03", cuda="12.8", devices=[RTX_5090, RTX_5090])
     path = tmp_path / "host.json"
@@ -124,6 +125,7 @@ def test_the_driver_of_this_machine_does_not_apply_to_another_system(fake_driver
     assert "is ignored for win-64" in done.stderr
 
 
+@pytest.mark.thorough
 def test_a_hanging_nvml_does_not_hang_the_main_job(fake_driver: FakeDriver) -> None:
     environ = fake_driver.environ(devices=[RTX_3090], hang=["nvmlInitWithFlags"], ENVSOLVE_PROBE_TIMEOUT="1")
     done = run(environ, "-f", "pytorch", "--format", "json")

@@ -55,6 +55,7 @@ def test_the_contract_of_the_json(envsolve: Envsolve) -> None:
 PTXAS = "jax: ptxas too old"
 
 
+@pytest.mark.thorough
 def test_a_version_that_only_the_local_lock_names_is_used(
     envsolve: Envsolve, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -348,6 +349,7 @@ def test_secrets_of_a_log_are_masked(envsolve: Envsolve, secret: str) -> None:
         assert "***" in done.out
 
 
+@pytest.mark.thorough
 @settings(max_examples=examples(60), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.binary(max_size=400))
 def test_arbitrary_bytes_never_crash_it(envsolve: Envsolve, monkeypatch: pytest.MonkeyPatch, content: bytes) -> None:

@@ -144,6 +144,7 @@ def test_an_index_is_queried_only_with_permission(export: Exporting) -> None:
     assert export.index.count("*") > requests
 
 
+@pytest.mark.thorough
 def test_requirements_without_hashes_get_them_from_the_index_on_request(export: Exporting) -> None:
     export.write("other.txt", FOREIGN)
     for name in ("requirements", "pylock"):
@@ -157,6 +158,7 @@ def test_requirements_without_hashes_get_them_from_the_index_on_request(export: 
     assert pip(export.directory / "hashed.txt", "--require-hashes") == {"numpy": "2.4.6", "typing-extensions": "4.16.0"}
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", ["pylock.toml", "uv.txt"])
 def test_output_of_uv_pip_compile_is_a_lock(name: str, export: Exporting) -> None:
     export.write("in.in", "torchvision\nnumpy\n")

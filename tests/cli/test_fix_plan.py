@@ -208,6 +208,7 @@ class Scratch:
         assert done.returncode == 0, f"{command}\n{done.stderr}"
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", CASES)
 def test_an_applied_plan_leaves_no_findings(
     name: str, fake_driver: FakeDriver, index: IndexServer, tmp_path: Path

@@ -233,6 +233,7 @@ def launched(envsolve: Envsolve, nodes: str, *more: str, program: str = NODE) ->
     return envsolve(*line, "--timeout", "5")
 
 
+@pytest.mark.thorough
 def test_every_node_answers_or_is_reported(envsolve: Envsolve, nodes: str) -> None:
     done = launched(envsolve, nodes)
     assert done.code == 1
@@ -244,6 +245,7 @@ def test_every_node_answers_or_is_reported(envsolve: Envsolve, nodes: str) -> No
     ]
 
 
+@pytest.mark.thorough
 def test_a_report_is_reused_and_only_failed_nodes_run_again(envsolve: Envsolve, nodes: str) -> None:
     Path("report.json").write_text(launched(envsolve, nodes, "--json").out)
     first = json.loads(Path("report.json").read_text())["nodes"]
@@ -264,12 +266,14 @@ def test_a_report_is_reused_and_only_failed_nodes_run_again(envsolve: Envsolve, 
     assert again.out.splitlines()[0] == "4 of 4 nodes passed"
 
 
+@pytest.mark.thorough
 def test_a_node_that_differs_from_its_list_is_named(envsolve: Envsolve, nodes: str) -> None:
     other = NODE.replace("535.183.01", "550.54.15").replace('"a2"', '"x"')
     lines = launched(envsolve, changed(nodes, "none", "none"), program=other).out.splitlines()
     assert "a1: differs from the list of nodes: driver 550.54.15 instead of 535.183.01" in lines
 
 
+@pytest.mark.thorough
 def test_a_passed_report_is_ignored_if_the_launcher_failed(envsolve: Envsolve, nodes: str) -> None:
     odd = NODE.replace('"a2"', '"x"').replace('sys.exit(name == "x")', "sys.exit(3)")
     assert "a1: no-answer, its report has no failure, but" in launched(envsolve, nodes, program=odd).out

@@ -95,6 +95,7 @@ def environment(tmp_path: Path) -> Environment:
     return Environment(tmp_path)
 
 
+@pytest.mark.thorough
 def test_an_intact_environment_is_captured(environment: Environment) -> None:
     ran = environment.run(*CAPTURE)
     assert ran.code == 0, ran.err
@@ -115,6 +116,7 @@ def test_a_python_that_fails_early_is_named(
         assert f"{environment.python} {why}" in ran.err
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(("command", "code"), [(CAPTURE, 1), (VALIDATE, 3)])
 def test_endless_output_of_a_replaced_python_is_stopped(
     environment: Environment, command: tuple[str, ...], code: int
@@ -126,6 +128,7 @@ def test_endless_output_of_a_replaced_python_is_stopped(
     assert len(ran.err) < 10_000
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     "noise", ["import os; os.write(1, bytes(100_000))", "print('[1, 2]')", LEAVES_A_CHILD], ids=["nul", "json", "child"]
 )
@@ -136,6 +139,7 @@ def test_extra_output_of_python_is_ignored(environment: Environment, noise: str)
     assert "alpha==1.0" in ran.out
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("file", "content"),
     [
@@ -193,6 +197,7 @@ def test_an_endless_script_is_named(environment: Environment, command: tuple[str
     assert f"The activation script {path} does not run to its end" in ran.output
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("device", "answer"),
     [

@@ -127,6 +127,7 @@ def test_the_project_file_itself(kind: str, checkout: Checkout) -> None:
     assert "pyproject.toml: it is a pipe or a device" in checkout.refused("lock")
 
 
+@pytest.mark.thorough
 @KINDS
 def test_the_lock_that_is_there(kind: str, checkout: Checkout) -> None:
     put(kind, checkout.directory / "pylock.toml")
@@ -169,6 +170,7 @@ def test_a_file_used_as_requirement_and_constraint_is_both(checkout: Checkout) -
     assert "-r b.in" in (checkout.directory / "pylock.toml").read_text(encoding="utf-8")
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     "text",
     [
@@ -294,6 +296,7 @@ def test_an_index_in_a_folder_of_the_checkout(part: str, kind: str, checkout: Ch
     assert "it is a pipe or a device" in done.err
 
 
+@pytest.mark.thorough
 @KINDS
 @pytest.mark.parametrize("name", ["uv.toml", "envsolve.toml", "requirements.in", "environment.yml", "uv.lock"])
 def test_a_file_that_is_looked_for_in_the_checkout(name: str, kind: str, checkout: Checkout) -> None:
@@ -313,6 +316,7 @@ def test_certificates_that_a_variable_names(
     assert "it is a pipe or a device" in checkout.refused(*words)
 
 
+@pytest.mark.thorough
 def test_a_huge_cached_index_page_is_not_loaded(checkout: Checkout, index: IndexServer) -> None:
     words = ("lock", "--cache-dir", str(checkout.outside))
     assert checkout(*words).code == 0

@@ -441,6 +441,7 @@ def hopeless(init: Init, world: IndexServer) -> Init:
     return init
 
 
+@pytest.mark.thorough
 def test_all_requirements_that_no_lock_can_represent_are_one_error_with_a_command_that_drops_them(
     hopeless: Init, envsolve: Envsolve
 ) -> None:

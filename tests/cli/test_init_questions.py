@@ -169,6 +169,7 @@ def test_questions_answered_by_options_are_skipped(start: Start) -> None:
     assert not any(it in terminal.shown for it in PROMPTS[1:])
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("way_out", ["end of input", "interrupt"])
 def test_cancelling_writes_nothing(way_out: str, start: Start, tmp_path: Path) -> None:
     terminal = start()

@@ -59,6 +59,7 @@ def check_interrupts(moments: list[float], tmp_path: Path) -> None:
     assert codes <= {0, 130}
 
 
+@pytest.mark.thorough
 @needs_signals
 def test_an_interrupt_prints_no_traceback_and_leaves_no_partial_file(tmp_path: Path) -> None:
     check_interrupts([step * 0.02 for step in range(12)], tmp_path)

@@ -89,6 +89,7 @@ def test_locking_again_changes_nothing(project: Project) -> None:
     assert project("lock", "--check").code == 0
 
 
+@pytest.mark.thorough
 def test_another_python_is_listed_among_the_changes(project: Project) -> None:
     project("lock")
     project.say('python = "3.11.7"', 'python = "3.11.9"')
@@ -99,6 +100,7 @@ def test_another_python_is_listed_among_the_changes(project: Project) -> None:
     assert "requirements.txt, locks/pylock.toml: written, Python 3.11.7 -> 3.11.9, same packages\n" in done.err
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("recorded", ["", 'platform = "mars"', "platform = 3"])
 def test_a_lock_without_its_platform_is_stale_and_rewritten(recorded: str, project: Project) -> None:
     project("lock")
@@ -115,6 +117,7 @@ def test_a_lock_without_its_platform_is_stale_and_rewritten(recorded: str, proje
     assert {name: project.read(name) for name in project.files} == right
 
 
+@pytest.mark.thorough
 def test_newer_releases_are_only_used_with_an_upgrade(project: Project, world: IndexServer) -> None:
     project("lock")
     world.add("numpy", releases("numpy", ["2.5.0"]))
@@ -144,6 +147,7 @@ def test_json_has_the_notes_with_their_codes(project: Project) -> None:
     assert again[0]["fields"] == {"framework": "pytorch", "version": "2.15.0", "driver": "580.65.06"}
 
 
+@pytest.mark.thorough
 def test_a_newer_driver_changes_nothing_and_is_mentioned(project: Project) -> None:
     project("lock")
     before = project.read()
@@ -160,6 +164,7 @@ def test_a_newer_driver_changes_nothing_and_is_mentioned(project: Project) -> No
     assert pins_in(project.read())["torch"] == "2.15.0"
 
 
+@pytest.mark.thorough
 def test_an_older_driver_changes_only_what_must_change_and_gives_the_reason(project: Project) -> None:
     project.say("535.183.01", "580.65.06")
     project("lock")
@@ -323,6 +328,7 @@ def test_without_a_gpu_the_lock_names_its_machine(
     assert project.data("status")["files"][0]["status"] == "fits"
 
 
+@pytest.mark.thorough
 def test_options_override_the_project_for_one_run(project: Project) -> None:
     project("lock")
     before = project.read()
@@ -346,6 +352,7 @@ def test_a_typed_machine_does_not_replace_named_ones(project: Project) -> None:
     assert "--gpu names a machine, but the project has its own: desk" in done.err
 
 
+@pytest.mark.thorough
 def test_another_supported_gpu_makes_a_lock_stale_and_changes_no_package(
     project: Project, monkeypatch: pytest.MonkeyPatch, fake_driver: Any
 ) -> None:
@@ -364,6 +371,7 @@ def test_another_supported_gpu_makes_a_lock_stale_and_changes_no_package(
     assert project("status").code == 0
 
 
+@pytest.mark.thorough
 def test_all_files_of_a_project_have_the_same_versions(project: Project, world: IndexServer) -> None:
     project.say('["requirements.txt", "locks/pylock.toml"]', '["locks/pylock.toml"]')
     project("lock")
@@ -428,6 +436,7 @@ def test_a_python_lock_has_no_place_for_a_conda_file(project: Project) -> None:
         assert "environment.yml is a conda file, but the Python lock requirements.txt uses package indexes" in done.err
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("variable", ["UV_CUDA_DRIVER_VERSION", "CONDA_OVERRIDE_CUDA"])
 def test_a_driver_without_a_gpu_keeps_the_gpus_of_the_lock(
     variable: str, project: Project, monkeypatch: pytest.MonkeyPatch, fake_driver: Any
@@ -443,6 +452,7 @@ def test_a_driver_without_a_gpu_keeps_the_gpus_of_the_lock(
     assert project("lock", "--check").code == 0
 
 
+@pytest.mark.thorough
 def test_a_lock_for_any_gpu_is_not_for_the_cpu(
     project: Project, monkeypatch: pytest.MonkeyPatch, fake_driver: Any
 ) -> None:
@@ -456,6 +466,7 @@ def test_a_lock_for_any_gpu_is_not_for_the_cpu(
     assert project.read() == before
 
 
+@pytest.mark.thorough
 def test_another_product_of_the_same_capability_changes_nothing(project: Project) -> None:
     project("lock")
     project.say("RTX 3090", "RTX 3080")
@@ -491,6 +502,7 @@ def test_the_project_limits_the_python(project: Project) -> None:
     assert "requires-python" in done.err
 
 
+@pytest.mark.thorough
 def test_an_edited_digest_is_reported(project: Project) -> None:
     project("lock")
     path = project.directory / "requirements.txt"
@@ -548,6 +560,7 @@ OFF = ("--offline", "--no-cache")
 """Nothing is there to ask: what answers is the lock."""
 
 
+@pytest.mark.thorough
 def test_a_matching_lock_queries_no_index(project: Project) -> None:
     project("lock")
     done = project("lock", "--check", *OFF)
@@ -567,6 +580,7 @@ def test_files_that_differ_are_not_both_trusted(project: Project) -> None:
     assert project("lock", "--check").code == 1
 
 
+@pytest.mark.thorough
 def test_an_upgrade_of_a_package_in_no_lock_is_reported(project: Project) -> None:
     project("lock")
     assert "-P nmpy: not in any lock\n" in project("lock", "-P", "nmpy").err
@@ -652,6 +666,7 @@ def test_a_suggested_version_is_the_newest_that_fits_despite_an_existing_file(pr
     assert "hint: the newest pytorch that fits is " in beside.err
 
 
+@pytest.mark.thorough
 def test_the_upgrade_suggestion_matches_the_command_line(project: Project) -> None:
     project("lock")
     tried = project("lock", "--driver", "580.65.06", "--diff")
@@ -661,6 +676,7 @@ def test_the_upgrade_suggestion_matches_the_command_line(project: Project) -> No
     assert project("lock").err.rstrip().endswith("; run `envsolve lock -U` to upgrade")
 
 
+@pytest.mark.thorough
 def test_a_ci_system_shows_a_stale_lock_at_the_changed_line(project: Project) -> None:
     (name,) = (name for name in ("envsolve.toml", "pyproject.toml") if (project.directory / name).exists())
     outputs = next(n for n, it in enumerate(project.read(name).splitlines(), 1) if it.startswith("outputs"))

@@ -182,6 +182,7 @@ def test_a_missing_folder_index_is_only_an_error_for_a_missing_package(
     assert "package-not-found" in locking.envsolve(*words).err
 
 
+@pytest.mark.thorough
 def test_processes_share_a_cache(locking: Locking) -> None:
     command = [sys.executable, "-m", "envsolve", *locking.line()]
     locking.index.latency_ms = 20

@@ -136,6 +136,7 @@ CASES["a framework by itself is at its newest"] = CASES["a framework by itself i
 )
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", CASES)
 def test_requested_packages_are_at_their_newest(name: str, envsolve: Envsolve, world: IndexServer) -> None:
     case = CASES[name]
@@ -146,6 +147,7 @@ def test_requested_packages_are_at_their_newest(name: str, envsolve: Envsolve, w
     assert f'\n# python = "{case.python}.0"\n' in done.out
 
 
+@pytest.mark.thorough
 def test_a_failed_build_is_also_reported_beside_a_framework(envsolve: Envsolve, world: IndexServer) -> None:
     members = {"pyproject.toml": PYPROJECT, "backend.py": b"import a_module_of_tomorrow\n"}
     world.add("broken", [sdist("broken", "1.0", static=False, members=members)])
@@ -154,6 +156,7 @@ def test_a_failed_build_is_also_reported_beside_a_framework(envsolve: Envsolve, 
     assert "No module named 'a_module_of_tomorrow'" in done.err
 
 
+@pytest.mark.thorough
 def test_json_describes_the_lock_with_all_its_packages(envsolve: Envsolve, world: IndexServer) -> None:
     words = ("-f", "pytorch==2.8.*", "base")
     document = json.loads(lock(envsolve, world, *words, "--json").out)
@@ -180,6 +183,7 @@ def test_an_existing_lock_preserves_its_versions(envsolve: Envsolve, world: Inde
     assert pins_in(Path("requirements.txt").read_text(encoding="utf-8"))["pins"] == "2.0"
 
 
+@pytest.mark.thorough
 def test_a_framework_below_its_newest_version_is_reported_with_the_reason(
     envsolve: Envsolve, world: IndexServer
 ) -> None:
@@ -199,12 +203,14 @@ def test_a_build_that_loads_libraries_of_another_cuda_is_refused(envsolve: Envso
     assert "bitsandbytes<0.48.0,>=0.47.0 loads the libraries of CUDA >=11.8,<13, this stack has CUDA 13.2" in done.err
 
 
+@pytest.mark.thorough
 def test_a_partly_supported_build_is_the_last_resort_and_is_reported(envsolve: Envsolve, world: IndexServer) -> None:
     done = lock(envsolve, world, "-f", "pytorch==2.15.*", "xformers")
     assert done.code == 0, done.err
     assert "note: xformers 0.0.35 loads the libraries of CUDA 12: without its C++ library " in done.err
 
 
+@pytest.mark.thorough
 def test_a_bound_in_an_extra_is_named_as_the_reason(envsolve: Envsolve, world: IndexServer) -> None:
     result = lock(envsolve, world, "-f", "pytorch==2.8.*", "optional")
     because = "optional 2.0 requires torch>=2.10, as its extra torch says"
@@ -222,6 +228,7 @@ def test_a_bound_in_an_extra_is_named_as_the_reason(envsolve: Envsolve, world: I
     assert pins_in(envsolve(*shlex.split(hint)).out)["optional"] == "2.0"
 
 
+@pytest.mark.thorough
 def test_a_cpu_build_under_another_name_meets_a_bound_in_an_extra(envsolve: Envsolve, world: IndexServer) -> None:
     world.add("tensorflow-cpu", [wheel("tensorflow-cpu", "2.21.0", tags=CP312)])
     world.add("flows", [wheel("flows", "1.0"), wheel("flows", "2.0", ["tensorflow>=2.21; extra == 'tensorflow'"])])
@@ -242,6 +249,7 @@ def test_of_builds_for_another_cuda_the_lock_names_the_newest(envsolve: Envsolve
     assert reason.startswith("torchcodec<=0.17.0,>=0.14.0 loads the libraries of CUDA 13, ")
 
 
+@pytest.mark.thorough
 def test_packages_half_a_year_old_are_reported(envsolve: Envsolve, world: IndexServer) -> None:
     done = lock(envsolve, world, "-f", "pytorch", "late")
     assert done.code == 0, done.err
@@ -249,6 +257,7 @@ def test_packages_half_a_year_old_are_reported(envsolve: Envsolve, world: IndexS
     assert "nowhere-to-be-had" in done.err
 
 
+@pytest.mark.thorough
 def test_packages_years_old_are_refused_with_two_fixes(envsolve: Envsolve, world: IndexServer) -> None:
     done = lock(envsolve, world, "-f", "pytorch", "relic")
     assert (done.code, done.out) == (1, "")
@@ -344,6 +353,7 @@ def test_a_package_older_than_its_framework_is_reported_with_the_framework_of_it
     assert "careful 1.0 is" not in done.err
 
 
+@pytest.mark.thorough
 def test_a_refusal_of_all_versions_names_the_request(envsolve: Envsolve, world: IndexServer) -> None:
     done = lock(envsolve, world, "-f", "pytorch", "relic>=2")
     assert done.code == 1
@@ -351,6 +361,7 @@ def test_a_refusal_of_all_versions_names_the_request(envsolve: Envsolve, world: 
     assert "package-not-found" in done.err
 
 
+@pytest.mark.thorough
 def test_a_sufficient_newer_c_library_is_named(envsolve: Envsolve, world: IndexServer) -> None:
     """In a note where an older version suits, in a refusal where none does; either way with the command."""
     world.add("grammar", [dated("grammar", "1.0", NEWER), dated("grammar", "2.0", NEW, tags=GLIBC_WHEEL)])
@@ -367,6 +378,7 @@ def test_a_sufficient_newer_c_library_is_named(envsolve: Envsolve, world: IndexS
     assert '\n# glibc = "2.38"\n' in newer.out
 
 
+@pytest.mark.thorough
 def test_source_of_a_version_whose_wheel_needs_a_newer_c_library_is_used_with_builds_alone(
     envsolve: Envsolve, world: IndexServer
 ) -> None:

@@ -55,6 +55,7 @@ def here(envsolve: Envsolve, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
         yield World(envsolve, index, git)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("revision", ["", "main", "v1", "commit", "short"])
 def test_a_repository_is_locked_at_its_commit_with_its_requirements(here: World, revision: str) -> None:
     commit = here.git.commit("own", project("own", "1.5", ("alpha<2",)), tag="v1")
@@ -66,6 +67,7 @@ def test_a_repository_is_locked_at_its_commit_with_its_requirements(here: World,
     assert found["beta"]["version"] == "2.0"
 
 
+@pytest.mark.thorough
 def test_a_commit_is_fetched_from_a_server_that_does_not_serve_it_directly(
     envsolve: Envsolve, here: World, tmp_path: Path
 ) -> None:
@@ -76,6 +78,7 @@ def test_a_commit_is_fetched_from_a_server_that_does_not_serve_it_directly(
         assert other.lock(f"own @ {other.address('own', first)}")["own"]["version"] == "1.0"
 
 
+@pytest.mark.thorough
 def test_a_repository_may_omit_its_project_name(here: World) -> None:
     here.git.commit("team/Own_Project.git", project("own-project"))
     here.git.commit("team/library", {f"python/{it}": text for it, text in project("library").items()})
@@ -89,6 +92,7 @@ def test_a_repository_may_omit_its_project_name(here: World) -> None:
     assert f"hint: write 'renamed @ {here.address('team/other')}'" in done.err
 
 
+@pytest.mark.thorough
 def test_a_lock_of_an_unnamed_repository_is_stable(here: World) -> None:
     first = here.git.commit("team/other", project("renamed", "1.0", ("alpha",)))
     words = (here.address("team/other"), "beta", "-o", "pylock.toml")
@@ -104,6 +108,7 @@ def test_a_lock_of_an_unnamed_repository_is_stable(here: World) -> None:
     assert 'version = "2.0"' in Path("pylock.toml").read_text()
 
 
+@pytest.mark.thorough
 def test_a_project_without_a_static_name_gets_it_from_the_build(here: World) -> None:
     files = project("renamed", "1.0", ("alpha<2",), static=False)
     here.git.commit("other", {**files, "pyproject.toml": files["pyproject.toml"].partition("[project]")[0]})
@@ -121,6 +126,7 @@ def test_an_environment_yml_only_has_the_url(here: World) -> None:
     assert "the format 'pixi' does not support other, which is from a repository" in done.err
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     "files",
     [
@@ -154,6 +160,7 @@ def test_a_folder_is_read_like_pip_reads_it(here: World) -> None:
     assert here.lock("-r", "in.txt")["mine"]["directory"] == {"path": "./parts/mine"}
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", ["my project", "a%20b", "100% mine", "größer als"])
 def test_the_path_of_a_folder_may_contain_any_characters(here: World, name: str) -> None:
     for path, text in project("mine", requires=("beta<2",)).items():
@@ -182,6 +189,7 @@ def test_a_path_that_requirements_files_cannot_represent_is_refused(here: World,
     assert "rename the folder" in done.err or "unsound-package" in done.err
 
 
+@pytest.mark.thorough
 def test_url_requirements_of_a_repository_are_followed(here: World) -> None:
     here.git.commit("part", project("part", "3.0", ("beta<2",)))
     here.git.commit("own", project("own", "1.0", (f"part @ {here.address('part')}",)))
@@ -189,6 +197,7 @@ def test_url_requirements_of_a_repository_are_followed(here: World) -> None:
     assert (found["part"]["version"], found["beta"]["version"]) == ("3.0", "1.0")
 
 
+@pytest.mark.thorough
 def test_a_branch_keeps_its_commit_until_upgraded(here: World) -> None:
     first = here.git.commit("own", project("own"))
     words = (f"own @ {here.address('own', 'main')}", "alpha")
@@ -203,6 +212,7 @@ def test_a_branch_keeps_its_commit_until_upgraded(here: World) -> None:
     assert 'version = "3.0"' in Path("pylock.toml").read_text()
 
 
+@pytest.mark.thorough
 def test_a_build_that_imports_a_framework_is_reported(here: World) -> None:
     stated = "[build-system]\nrequires = ['setuptools']\n[project]\nname = 'own'\nversion = '1.0'\n"
     here.git.commit("own", {"pyproject.toml": stated, "setup.py": "import torch\n"})
@@ -211,6 +221,7 @@ def test_a_build_that_imports_a_framework_is_reported(here: World) -> None:
         assert "note: the build of own 1.0 imports torch, " in done.err
 
 
+@pytest.mark.thorough
 def test_facts_of_a_commit_are_cached(here: World) -> None:
     commit = here.git.commit("own", project("own"))
     before = here.lock(f"own @ {here.address('own', commit)}")
@@ -222,6 +233,7 @@ def test_facts_of_a_commit_are_cached(here: World) -> None:
     assert "error: not-cached" in done.err
 
 
+@pytest.mark.thorough
 def test_an_unchanged_branch_is_not_fetched_again(here: World) -> None:
     here.git.commit("own", project("own"), tag="v1")
     here.git.commit("own", project("own", "2.0"))
@@ -238,6 +250,7 @@ def test_an_unchanged_branch_is_not_fetched_again(here: World) -> None:
     assert here.lock(f"own @ {here.address('own')}")["own"]["version"] == "3.0"
 
 
+@pytest.mark.thorough
 def test_several_builds_are_refused_together_for_any_python(here: World) -> None:
     names = ("one", "two", "three", "four")
     for name in names:
@@ -250,6 +263,7 @@ def test_several_builds_are_refused_together_for_any_python(here: World) -> None
     assert "--python" not in done.err.partition("hint:")[2]
 
 
+@pytest.mark.thorough
 def test_dynamic_requirements_need_a_build(here: World) -> None:
     here.git.commit("own", project("own", "1.0", ("alpha<2",), static=False))
     words = (f"own @ {here.address('own')}", "--format", "pylock")
@@ -261,6 +275,7 @@ def test_dynamic_requirements_need_a_build(here: World) -> None:
     assert [(it["name"], it["version"]) for it in packages] == [("alpha", "1.0"), ("beta", "2.0"), ("own", "1.0")]
 
 
+@pytest.mark.thorough
 def test_a_build_with_a_missing_module_names_the_fix(here: World) -> None:
     files = project("own", "1.0", static=False)
     here.git.commit("own", {**files, "backend.py": "import torch_of_tomorrow\n"})
@@ -268,6 +283,7 @@ def test_a_build_with_a_missing_module_names_the_fix(here: World) -> None:
     assert f"pip wheel --no-build-isolation --no-deps {here.address('own')}\n" in done.err
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("address", "code", "says"),
     [
@@ -285,6 +301,7 @@ def test_an_unreachable_repository_is_one_error(here: World, address: str, code:
     assert "Traceback" not in done.err
 
 
+@pytest.mark.thorough
 def test_a_missing_commit_is_not_reported_as_a_missing_branch(here: World, tmp_path: Path) -> None:
     here.git.commit("own", project("own"))
     for file in (tmp_path / "repositories" / "own" / ".git" / "objects").glob("??/*"):
@@ -309,6 +326,7 @@ def test_without_git_a_repository_cannot_be_locked(here: World, monkeypatch: pyt
     assert "error: git-not-found" in here(f"own @ {here.address('own')}", "--format", "pylock", code=3).err
 
 
+@pytest.mark.thorough
 def test_a_link_out_of_a_repository_is_not_followed(here: World, tmp_path: Path) -> None:
     (tmp_path / "secret.toml").write_text(project("own", requires=("alpha",))["pyproject.toml"])
     root = tmp_path / "repositories" / "own"
@@ -318,6 +336,7 @@ def test_a_link_out_of_a_repository_is_not_followed(here: World, tmp_path: Path)
     assert "error: needs-build" in here(f"own @ {here.address('own')}", "--format", "pylock", code=1).err
 
 
+@pytest.mark.thorough
 def test_credentials_are_in_no_lock_and_no_message(here: World) -> None:
     here.git.commit("own", project("own"))
     opened = here.address("own").replace("http://", "http://user:s3cr3t@")
@@ -327,6 +346,7 @@ def test_credentials_are_in_no_lock_and_no_message(here: World) -> None:
     assert "s3cr3t" not in here(f"own @ {opened}absent", "--format", "requirements", code=3).err
 
 
+@pytest.mark.thorough
 def test_the_project_itself_brings_its_requirements(here: World) -> None:
     extras = "[project.optional-dependencies]\ndev = ['alpha<2']\n"
     for path, text in project("mine", requires=("beta<2",)).items():
@@ -424,6 +444,7 @@ def test_a_format_that_cannot_represent_a_repository_is_refused(here: World, for
     assert "--format requirements or --format pylock" in done.err
 
 
+@pytest.mark.thorough
 def test_a_conda_file_with_a_repository_suggests_another_format(here: World) -> None:
     Path("environment.yml").write_text(
         f"dependencies:\n- python=3.11\n- pip:\n  - -e {here.address('own')}@main#egg=own\n"
@@ -435,6 +456,7 @@ def test_a_conda_file_with_a_repository_suggests_another_format(here: World) -> 
         assert "move the requirements of pip to a requirements file, and lock that" in done.err
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("installer", ["uv", "pip"])
 @pytest.mark.parametrize("name", ["requirements.txt", "pylock.toml"])
 def test_create_installs_them(

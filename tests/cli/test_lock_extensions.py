@@ -222,6 +222,7 @@ def test_an_index_with_a_wheel_is_preferred(here: World) -> None:
     assert found["flash-attn"] == "2.9.0"
 
 
+@pytest.mark.thorough
 def test_a_missing_digest_is_computed_once(here: World) -> None:
     file = flash("2.8.3", "cu13torch2.15cxx11abiTRUE")
     here.own["cu130"].add("flash-attn", [file._replace(sha256=None)])
@@ -260,6 +261,7 @@ def test_a_pylock_has_url_and_digest(here: World) -> None:
     assert set(found["archive"]["hashes"]) == {"sha256"}
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(("driver", "lane"), [(OLD, "cu126"), (NEW, "cu130")])
 def test_a_wheel_without_a_label_is_for_the_cuda_of_its_page(here: World, driver: tuple[str, str], lane: str) -> None:
     here.server.add("llama-cpp-python", [sdist("llama-cpp-python", "0.3.34", [])])
@@ -281,6 +283,7 @@ def test_a_wheel_without_a_label_is_for_the_cuda_of_its_page(here: World, driver
     assert found["version"] == "0.3.35"
 
 
+@pytest.mark.thorough
 def test_a_source_distribution_built_for_the_cpu_by_default_gets_a_note(here: World) -> None:
     here.server.add("llama-cpp-python", [sdist("llama-cpp-python", "0.3.34", [])])
     text = "note: llama-cpp-python 0.3.34 is built for the CPU alone: for the GPU, install nvcc of CUDA "
@@ -306,6 +309,7 @@ def test_a_source_is_only_queried_for_its_own_packages_and_not_for_the_cpu(here:
     assert here.server.count("/own/*") == here.server.count("/lists/*") == 0
 
 
+@pytest.mark.thorough
 def test_dependencies_are_looked_up_too(here: World) -> None:
     here.server.add("attentive", [wheel("attentive", "1.0.0", ["flash-attn>=2.8"])])
     done = here("-f", "pytorch", "attentive", *NEW)
@@ -314,6 +318,7 @@ def test_dependencies_are_looked_up_too(here: World) -> None:
     assert pins_in(here("-f", "pytorch", "attentive", "--refresh", *NEW).out)["attentive"] == "1.0.0"
 
 
+@pytest.mark.thorough
 def test_packages_unknown_to_every_index_are_looked_up_if_there_is_no_answer(here: World) -> None:
     here.server.add("attentive", [wheel("attentive", "1.0.0", ["llama-cpp-python"])])
     here.own["cu130"].add("llama-cpp-python", [_llama("0.3.34", "cu130")])
@@ -326,6 +331,7 @@ def test_an_unreachable_source_is_a_note(here: World) -> None:
     assert "note: could not read Somebody's wheels: wheels of flash-attn there were not considered (" in done.err
 
 
+@pytest.mark.thorough
 def test_an_error_names_unreachable_sources(here: World) -> None:
     here.server.fault("/own/*", status=500)
     refused = here("-f", "pytorch", "llama-cpp-python", *NEW, code=1)
@@ -339,6 +345,7 @@ def test_an_unreachable_source_does_not_matter_if_an_index_has_a_wheel(here: Wor
     assert "Somebody's wheels" not in here("-f", "pytorch", "flash-attn", "--extensions", *NEW).err
 
 
+@pytest.mark.thorough
 def test_a_lock_records_unreachable_sources(here: World) -> None:
     here.server.fault("/lists/*", status=500, times=2)
     command = ("-f", "pytorch", "flash-attn", "--extensions", *NEW, "-o", "pylock.toml")
@@ -368,12 +375,14 @@ def test_a_wheel_for_another_pytorch_or_cuda_is_not_used(label: str, here: World
     assert "flash_attn-2.8.3%2B" in here("-f", "pytorch", "flash-attn", "--extensions", *NEW).out
 
 
+@pytest.mark.thorough
 def test_the_abi_of_pytorch_2_6_depends_on_its_build(here: World) -> None:
     here.server.add("torch", [torch("2.6.0")])
     here.publishes(flash("2.9.0", "cu124torch2.6cxx11abiFALSE"))
     assert "flash_attn-2.9.0%2B" in here("-f", "pytorch==2.6.*", "flash-attn", "--extensions", *NEW).out
 
 
+@pytest.mark.thorough
 def test_a_wheel_is_read_despite_its_name(here: World) -> None:
     members = {"sageattention/_C.so": fat_binary((90,))}
     here.server.add("sageattention", [sdist("sageattention", "2.2.0", ["torch"])])
@@ -386,6 +395,7 @@ def test_a_wheel_is_read_despite_its_name(here: World) -> None:
     assert "hint: allow building packages from source, which runs their code" in refused.err
 
 
+@pytest.mark.thorough
 def test_wheels_of_third_parties_are_mentioned(here: World) -> None:
     here.server.add("sageattention", [sdist("sageattention", "2.2.0", ["torch"])])
     assert "Somebody" not in here("-f", "pytorch", "sageattention", *NEW).err  # who has none there
@@ -410,6 +420,7 @@ def ways(done: Result) -> list[str]:
     return [after.strip() for line, after in pairwise(lines) if re.search(r"(^hint: |; )with .* from .*\S$", line)]
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("words", "changed"),
     [
@@ -430,6 +441,7 @@ def test_next_to_a_source_distribution_the_smallest_change_with_a_wheel_is_sugge
     assert "flash-attn @ " in here.typed(command).out
 
 
+@pytest.mark.thorough
 def test_an_error_suggests_wheels_of_third_parties_and_stacks_with_project_wheels(here: World) -> None:
     """The one for the smaller change comes first."""
     here.server.add("torch", [torch("2.14.0")])
@@ -471,6 +483,7 @@ flash-attn fits
     )
 
 
+@pytest.mark.thorough
 def test_why_not_names_the_necessary_changes(here: World) -> None:
     here.server.add("torch", [torch("2.14.0")])
     here.publishes(flash("2.8.3", "cu126torch2.14"), flash("2.8.3", "cu126torch2.8"))
@@ -521,6 +534,7 @@ FORCE_CUDA=1 TORCH_CUDA_ARCH_LIST='8.6;9.0' pip install --no-build-isolation tor
     assert compiling(here("-f", "pytorch", "torch-scatter", "--gpu", "9.0", *NEW)) == expected
 
 
+@pytest.mark.thorough
 def test_nvcc_of_cuda_12_comes_from_conda_forge(here: World) -> None:
     expected = """\
 note: to compile flash-attn 2.9.0 for compute capability 8.6, install nvcc of CUDA 12.6 beside g++ and PyTorch
@@ -550,6 +564,7 @@ def test_the_build_gets_variables_and_a_library_to_link(here: World, tmp_path: P
     assert (library / "libcudart.so").read_text() == "cudart"
 
 
+@pytest.mark.thorough
 def test_an_error_about_a_source_distribution_explains_how_to_compile_it(here: World) -> None:
     here.server.add("torch", [wheel("torch", "2.15.0", tags=CP311.replace("311", "312"))])
     done = here("-f", "pytorch==2.15.*", "flash-attn<2.9", *NEW, "--python", "3.12", code=1)
@@ -562,6 +577,7 @@ def test_sources_without_code_for_a_gpu_are_not_compiled(here: World) -> None:
     assert compiling(here("-f", "pytorch==2.7.*", "mamba-ssm", "--gpu", "6.1", *OLD)) == ""
 
 
+@pytest.mark.thorough
 def test_another_python_with_a_wheel_is_suggested(here: World) -> None:
     here.server.add("torch", [wheel("torch", "2.15.0", tags=CP311.replace("311", "312"))])
     done = here("-f", "pytorch", "flash-attn", *NEW, "--python", "3.12", code=1)
@@ -570,6 +586,7 @@ def test_another_python_with_a_wheel_is_suggested(here: World) -> None:
     assert "flash-attn @ " in here.typed(command).out
 
 
+@pytest.mark.thorough
 def test_a_project_gets_a_hint_with_the_key(here: World) -> None:
     here.publishes(wheel("sageattn3", "1.0+cu130torch2.15", ["torch"], tags=CP311), of="sageattn3")
     here.server.add("sageattn3", [wheel("sageattn3", "1.0", tags="cp311-cp311-win_amd64")])
@@ -595,6 +612,7 @@ def test_a_project_gets_a_hint_with_the_key(here: World) -> None:
     ) in done.err
 
 
+@pytest.mark.thorough
 def test_a_stack_with_the_required_pytorch_is_suggested(here: World) -> None:
     here.server.add("sageattention", [wheel("sageattention", "2.2.0", ["torch==2.8.0"], tags=CP311)])
     done = here("-f", "pytorch==2.15.*", "sageattention", *NEW, code=1)
@@ -604,6 +622,7 @@ def test_a_stack_with_the_required_pytorch_is_suggested(here: World) -> None:
     assert pins_in(here.typed(command).out)["sageattention"] == "2.2.0"
 
 
+@pytest.mark.thorough
 def test_packages_without_wheels_for_any_stack_are_not_suggested(here: World) -> None:
     here.server.add("sageattn3", [wheel("sageattn3", "2.2.0", tags="cp311-cp311-win_amd64")])
     here.publishes(sage("cu130torch2.15"), of="sageattention")
@@ -618,6 +637,7 @@ def test_nothing_is_suggested_that_was_not_solved_in_time(here: World, monkeypat
     assert ways(here("-f", "pytorch==2.14.0", "flash-attn", *NEW)) == []
 
 
+@pytest.mark.thorough
 def test_nothing_is_suggested_from_an_unreachable_source(here: World) -> None:
     here.server.add("torch", [torch("2.14.0")])
     here.server.fault("/own/*", status=500)
@@ -638,6 +658,7 @@ def test_a_gpu_without_code_is_the_reason_for_every_stack(here: World) -> None:
     assert done.err.count("hint: ") == done.err.count("hint: leave out flash-attn, or require another version") == 1
 
 
+@pytest.mark.thorough
 def test_code_for_new_gpus_needs_a_wheel_built_with_a_new_cuda(here: World) -> None:
     """setup.py of flash-attn compiles for 12.0 from CUDA 12.8 on."""
     here.publishes(flash("2.8.4", "cu126torch2.8"), flash("2.8.5", "cu130torch2.15"))

@@ -44,6 +44,7 @@ def test_pytorch_for_an_older_gpu_is_from_the_index_of_pytorch_and_the_rest_is_n
     assert not [name for name in found if name.endswith("-cu13")]
 
 
+@pytest.mark.thorough
 def test_a_framework_that_only_comes_as_a_dependency_is_for_the_gpu(envsolve: Envsolve, world: IndexServer) -> None:
     world.add("sentence-transformers", [wheel("sentence-transformers", "5.4.0", ["torch>=2.2"])])
     found = pins(envsolve, world, "sentence-transformers", "--gpu", "8.6", "--driver", "535.183.01")
@@ -105,6 +106,7 @@ def test_wheels_that_install_no_cuda_are_locked_and_a_note_says_what_the_machine
     assert command.strip(": \n").startswith("envsolve ")
 
 
+@pytest.mark.thorough
 def test_beside_a_framework_that_brings_cuda_they_are_locked_for_its_major_and_the_lock_runs(
     envsolve: Envsolve, world: IndexServer, tmp_path: Path
 ) -> None:
@@ -121,6 +123,7 @@ def test_beside_a_framework_that_brings_cuda_they_are_locked_for_its_major_and_t
     assert envsolve("status", str(path), *machine, "--platform", "linux-64").code == 0
 
 
+@pytest.mark.thorough
 def test_requirements_that_apply_with_one_framework_are_added_only_with_it(
     envsolve: Envsolve, world: IndexServer
 ) -> None:
@@ -136,6 +139,7 @@ def test_requirements_that_apply_with_one_framework_are_added_only_with_it(
     assert lock(envsolve, world, "tensorflow==2.17.0", "tensorflow-probability", "--gpu", "none").code == 1
 
 
+@pytest.mark.thorough
 def test_transformers_is_of_the_age_of_the_pytorch_that_the_gpu_needs(envsolve: Envsolve, world: IndexServer) -> None:
     """Newer ones install with it and then run without PyTorch; their metadata names it only in an extra."""
     tags = f"cp311-cp311-{LINUX}"
@@ -215,6 +219,7 @@ class TestWhatIsForAnotherCuda:
         found = pins(envsolve, world, "torch", "compiler", "--gpu", "8.6")
         assert (found["torch"], found["nvidia-cuda-nvcc-cu12"]) == ("2.15.0", "12.9.86")
 
+    @pytest.mark.thorough
     def test_is_reported_where_no_stack_of_its_cuda_is_left(self, envsolve: Envsolve, world: IndexServer) -> None:
         request = ("torch==2.15.0", "xgboost>=3", "--gpu", "8.6")
         result = lock(envsolve, world, *request)

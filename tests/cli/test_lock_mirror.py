@@ -54,6 +54,7 @@ def test_a_companion_that_nothing_has_is_not_on_an_index(envsolve: Envsolve, wor
     assert result.err.startswith("error: package-not-found\n  no package index has torchvision\n")
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("words", "has_way"),
     [(("--gpu", "8.9"), True), (("--gpu", "none"), False), (("--gpu", "8.9", "--source", "pytorch"), False)],

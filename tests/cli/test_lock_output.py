@@ -28,6 +28,7 @@ def written(path: Path) -> str:
     return path.read_text(encoding="utf-8")
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(("format_name", "file"), [("requirements", "gpu.requirements.txt"), ("pylock", "gpu.toml")])
 def test_the_whole_lock_of_a_gpu_is_the_recorded_one(
     format_name: str, file: str, envsolve: Envsolve, world: IndexServer

@@ -59,6 +59,7 @@ def terminal_text(folder: Path, *words: str) -> str:
     return text
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("words", "code", "doing"),
     [

@@ -56,6 +56,7 @@ def before(major: int, row: dict[str, Any]) -> bool:
     return int(row["cuda"].partition(".")[0]) < major
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("arguments", "holds"),
     [
@@ -99,6 +100,7 @@ def test_the_overview_is_also_a_page(envsolve: Envsolve) -> None:
     assert all(f'<th scope="row">{it["framework"]}</th>' in page for it in listed)
 
 
+@pytest.mark.thorough
 def test_all_builds_are_listed_by_framework_with_the_newest_first(envsolve: Envsolve) -> None:
     rows = listed(envsolve, *(word for name in sorted(FRAMEWORKS) for word in ("-f", name)))
     overview = json.loads(envsolve("matrix", "list", "--json").out)["frameworks"]
@@ -163,6 +165,7 @@ def test_invalid_arguments_are_a_usage_error(arguments: list[str], code: str, en
     assert result.err.startswith(f"error: {code}\n")
 
 
+@pytest.mark.thorough
 def test_variables_for_requests_do_not_filter_the_list(envsolve: Envsolve, monkeypatch: pytest.MonkeyPatch) -> None:
     whole = envsolve("matrix", "list").out
     monkeypatch.setenv("ENVSOLVE_GPU", "RTX 3090")
@@ -429,6 +432,7 @@ def test_colour_in_tables_respects_the_option(envsolve: Envsolve, monkeypatch: p
     assert "\x1b[" not in envsolve("matrix", "list").out
 
 
+@pytest.mark.thorough
 @pytest.mark.skipif(os.name == "nt", reason="needs a pseudo-terminal")
 @pytest.mark.parametrize(
     ("width", "below"), [(64, ("in every row", "a wider terminal also shows")), (80, ("in every row",)), (160, ())]
@@ -451,6 +455,7 @@ def test_a_terminal_too_narrow_for_a_table_gets_a_list_for_each_row(width: int, 
     assert bool(re.search(r"^framework +onnxruntime\r$", text, re.MULTILINE)) is not drawn
 
 
+@pytest.mark.thorough
 @pytest.mark.skipif(os.name == "nt", reason="needs a pseudo-terminal")
 def test_a_terminal_without_unicode_gets_plain_columns() -> None:
     text = on_a_terminal(80, "matrix", "list", encoding="ascii")

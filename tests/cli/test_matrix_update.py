@@ -71,6 +71,7 @@ def update(envsolve: Envsolve, world: IndexServer, *arguments: str) -> Result:
     return envsolve("matrix", "update", *arguments, *on(world))
 
 
+@pytest.mark.thorough
 def test_a_release_is_read_and_then_available(envsolve: Envsolve, world: IndexServer, data: Path) -> None:
     result = update(envsolve, world, "torch")
     assert result.code == 0, result.err
@@ -92,6 +93,7 @@ def test_a_release_is_read_and_then_available(envsolve: Envsolve, world: IndexSe
     assert (again.code, again.out) == (0, "no new releases\n")
 
 
+@pytest.mark.thorough
 def test_a_lock_based_on_local_rows_says_so(envsolve: Envsolve, world: IndexServer, data: Path) -> None:
     assert update(envsolve, world, "torch").code == 0
     options = ("--python", "3.12", *on(world), *GPU)
@@ -109,6 +111,7 @@ def test_a_lock_based_on_local_rows_says_so(envsolve: Envsolve, world: IndexServ
     assert answer["own_matrix"] is True
 
 
+@pytest.mark.thorough
 def test_the_list_distinguishes_shipped_and_local_rows(envsolve: Envsolve, world: IndexServer, data: Path) -> None:
     before = envsolve("matrix", "list")
     assert "Read on this machine" not in before.out
@@ -124,6 +127,7 @@ def test_the_list_distinguishes_shipped_and_local_rows(envsolve: Envsolve, world
     assert row["evidence"][0]["sha256"]
 
 
+@pytest.mark.thorough
 def test_update_and_list_are_also_available_in_json(envsolve: Envsolve, world: IndexServer, data: Path) -> None:
     checked = json.loads(update(envsolve, world, "torch", "--check", "--json").out)
     found = json.loads(update(envsolve, world, "torch", "--json").out)
@@ -135,6 +139,7 @@ def test_update_and_list_are_also_available_in_json(envsolve: Envsolve, world: I
     assert (here["release"], here["build"]) == ("pytorch 2.16.0", "pypi, cu130, linux-64")
 
 
+@pytest.mark.thorough
 def test_a_check_reports_what_is_missing_and_writes_nothing(envsolve: Envsolve, world: IndexServer, data: Path) -> None:
     result = update(envsolve, world, "torch", "--check")
     assert result.code == 1
@@ -144,6 +149,7 @@ def test_a_check_reports_what_is_missing_and_writes_nothing(envsolve: Envsolve, 
     assert update(envsolve, world, "torch", "--check").code == 0
 
 
+@pytest.mark.thorough
 def test_clear_removes_the_local_rows(envsolve: Envsolve, world: IndexServer, data: Path) -> None:
     assert update(envsolve, world, "torch").code == 0
     assert envsolve("matrix", "update", "--clear").out == f"removed {data}\n"
@@ -152,6 +158,7 @@ def test_clear_removes_the_local_rows(envsolve: Envsolve, world: IndexServer, da
     assert envsolve("-f", "torch==2.16", *GPU, "--offline").code == 1
 
 
+@pytest.mark.thorough
 def test_builds_of_pytorchs_own_index_are_also_read(envsolve: Envsolve, world: IndexServer, data: Path) -> None:
     cu130 = world.index("/whl/cu130/", "pytorch")
     cu130.add("torch", [new_torch("2.16.0+cu130")])
@@ -159,6 +166,7 @@ def test_builds_of_pytorchs_own_index_are_also_read(envsolve: Envsolve, world: I
     assert "  + 2.16.0 pytorch linux-64 cu130 torch\n" in result.out
 
 
+@pytest.mark.thorough
 def test_jax_is_read_with_all_its_parts(envsolve: Envsolve, world: IndexServer, data: Path) -> None:
     for built in jax_wheels("0.99.0"):
         world.add(built.name.partition("-")[0].replace("_", "-"), [listed(built)])
@@ -174,6 +182,7 @@ def kernels(version: str, *targets: int) -> IndexFile:
     return wheel("warp-lang", version, tags=f"py3-none-{LINUX}", members=members)
 
 
+@pytest.mark.thorough
 def test_packages_with_kernels_are_read_by_name(envsolve: Envsolve, world: IndexServer, data: Path) -> None:
     world.add("warp-lang", [kernels("99.0", 80, 90), kernels("0.1", 80)])
     result = update(envsolve, world, "warp-lang")
@@ -203,6 +212,7 @@ def test_an_index_without_the_framework_is_a_note(envsolve: Envsolve, data: Path
     assert result.err == "note: the index has no wheels of torch\n"
 
 
+@pytest.mark.thorough
 def test_a_damaged_wheel_is_named_and_the_others_are_added(envsolve: Envsolve, world: IndexServer, data: Path) -> None:
     world.add("torch", [new_torch("2.16.1")._replace(content=b"no archive")])
     result = update(envsolve, world, "torch")
@@ -213,6 +223,7 @@ def test_a_damaged_wheel_is_named_and_the_others_are_added(envsolve: Envsolve, w
     assert (data / "pytorch.toml").is_file()
 
 
+@pytest.mark.thorough
 def test_a_release_for_an_unknown_cuda_is_left_out_with_the_broken_law(
     envsolve: Envsolve, world: IndexServer, data: Path
 ) -> None:
@@ -226,6 +237,7 @@ def test_a_release_for_an_unknown_cuda_is_left_out_with_the_broken_law(
     assert update(envsolve, world, "torch", "--check").code == 1
 
 
+@pytest.mark.thorough
 def test_without_a_network_nothing_is_written(envsolve: Envsolve, world: IndexServer, data: Path) -> None:
     offline = update(envsolve, world, "torch", "--offline")
     assert offline.code == 3
@@ -237,6 +249,7 @@ def test_without_a_network_nothing_is_written(envsolve: Envsolve, world: IndexSe
     assert not data.exists()
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("before", "after", "why"),
     [
@@ -269,6 +282,7 @@ def test_unusable_rows_are_ignored_with_one_note(
     assert "ignored" not in envsolve("-f", "torch", *GPU).err
 
 
+@pytest.mark.thorough
 def test_a_shipped_row_for_the_same_build_wins(envsolve: Envsolve, world: IndexServer, data: Path) -> None:
     assert update(envsolve, world, "torch").code == 0
     text = (data / "pytorch.toml").read_text("utf-8")
@@ -280,6 +294,7 @@ def test_a_shipped_row_for_the_same_build_wins(envsolve: Envsolve, world: IndexS
     assert "read_here" not in row
 
 
+@pytest.mark.thorough
 def test_concurrent_updates_lose_no_rows(world: IndexServer, data: Path) -> None:
     with IndexServer(recorded=False) as other:
         other.add("torch", [new_torch("2.16.1")])
@@ -298,6 +313,7 @@ def test_concurrent_updates_lose_no_rows(world: IndexServer, data: Path) -> None
     assert read == {"2.16.0", "2.16.1"}
 
 
+@pytest.mark.thorough
 def test_rows_written_by_another_update_are_preserved(world: IndexServer, data: Path) -> None:
     world.add("warp-lang", [kernels("99.0", 80)])
     request = UpdateRequest(("torch", "warp-lang"), world.index_url, pytorch_index_url=f"{world.url}/whl")
@@ -327,6 +343,7 @@ def test_an_update_that_cannot_lock_the_file_says_so(
     assert world.count("/simple/torch/") == 0
 
 
+@pytest.mark.thorough
 def test_an_interrupted_update_stops_at_once_and_leaves_nothing_behind(world: IndexServer, data: Path) -> None:
     world.fault("/files/torch/torch-2.16.0*", times=1, stall=60, cut=True)
     command = [sys.executable, "-m", "envsolve", "matrix", "update", "torch", *on(world)]
@@ -340,6 +357,7 @@ def test_an_interrupted_update_stops_at_once_and_leaves_nothing_behind(world: In
     assert list(data.parent.iterdir()) == []
 
 
+@pytest.mark.thorough
 def test_an_unknown_requested_release_is_inferred_with_a_note(
     envsolve: Envsolve, world: IndexServer, data: Path
 ) -> None:
@@ -359,6 +377,7 @@ def test_an_unknown_requested_release_is_inferred_with_a_note(
     assert "envsolve matrix update pytorch\n" in lock.err
 
 
+@pytest.mark.thorough
 def test_only_small_files_are_read_for_it(envsolve: Envsolve, world: IndexServer, data: Path) -> None:
     assert envsolve("-f", "torch==2.16", *GPU, *on(world)).code == 0
     small = sum(world.count(path) for path in ("/files/torch/torch-2.16.0-*",))
@@ -385,6 +404,7 @@ def test_a_release_that_cannot_be_inferred_suggests_matrix_update(
     assert result.err.endswith("  envsolve matrix update pytorch\n")
 
 
+@pytest.mark.thorough
 def test_an_explicit_matrix_is_never_extended(
     envsolve: Envsolve, world: IndexServer, data: Path, matrix: Matrix
 ) -> None:
@@ -395,6 +415,7 @@ def test_an_explicit_matrix_is_never_extended(
     assert (refused.code, refused.out) == (2, "")
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("place", ["parent", "directory"])
 def test_an_unwritable_directory_is_reported_before_any_download(
     place: str, envsolve: Envsolve, world: IndexServer, data: Path
@@ -410,6 +431,7 @@ def test_an_unwritable_directory_is_reported_before_any_download(
     assert update(envsolve, world, "torch", "--check").code == 1, "a check writes nothing"
 
 
+@pytest.mark.thorough
 def test_a_project_is_locked_with_an_inferred_release(
     envsolve: Envsolve, world: IndexServer, data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

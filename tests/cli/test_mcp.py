@@ -52,6 +52,7 @@ def _command() -> StdioServerParameters:
     return StdioServerParameters(command=sys.executable, args=["-m", "envsolve", "mcp"], env=dict(os.environ))
 
 
+@pytest.mark.thorough
 def test_every_tool_is_read_only_and_describes_its_arguments() -> None:
     found = {it.name: it for it in tools()}
     assert list(found) == ["detect", "solve", "lock", "status", "explain", "doctor"]
@@ -63,12 +64,14 @@ def test_every_tool_is_read_only_and_describes_its_arguments() -> None:
         assert all("description" in it for name, it in properties.items() if name != "format")
 
 
+@pytest.mark.thorough
 def test_solve_returns_the_json_of_the_command(envsolve: Envsolve) -> None:
     command = ("solve", "-f", "pytorch", "--gpu", "RTX 3090", "--driver", "535.129.03", "--platform", "linux-64")
     data = data_of(called("solve", {"frameworks": ["pytorch"], **TARGET}))
     assert data == json.loads(envsolve(*command, "--json").out)
 
 
+@pytest.mark.thorough
 def test_an_impossible_request_is_an_error_with_its_reason() -> None:
     refused = called("solve", {"frameworks": ["tensorflow>=2.21"], "gpus": ["K80"], "driver": "470.57.02"})
     assert refused.is_error
@@ -76,12 +79,14 @@ def test_an_impossible_request_is_an_error_with_its_reason() -> None:
     assert "hint: " in text_of(refused)
 
 
+@pytest.mark.thorough
 def test_an_unknown_argument_is_refused() -> None:
     refused = called("solve", {"frameworks": ["pytorch"], "gpu": ["8.6"]})
     assert refused.is_error
     assert "solve has no argument 'gpu'; its arguments: frameworks, gpus, driver, " in text_of(refused)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("arguments", [{"files": ["a\0b"]}, {"directory": "a\0b"}])
 def test_a_value_that_no_command_line_can_have_is_refused(arguments: dict[str, object]) -> None:
     refused = called("status", arguments)
@@ -89,6 +94,7 @@ def test_a_value_that_no_command_line_can_have_is_refused(arguments: dict[str, o
     assert "a value has a character that no command line can have" in text_of(refused)
 
 
+@pytest.mark.thorough
 def test_lock_returns_the_text_and_writes_nothing(
     locking: Locking, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -99,6 +105,7 @@ def test_lock_returns_the_text_and_writes_nothing(
     assert [it for it in sorted(tmp_path.rglob("*")) if it not in before and "cache" not in str(it)] == []
 
 
+@pytest.mark.thorough
 def test_a_requirement_is_not_parsed_as_an_option(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     refused = called("lock", {"frameworks": ["pytorch"], "requirements": ["--output=made"], **TARGET})
@@ -106,6 +113,7 @@ def test_a_requirement_is_not_parsed_as_an_option(tmp_path: Path, monkeypatch: p
     assert not (tmp_path / "made").exists()
 
 
+@pytest.mark.thorough
 def test_status_reads_the_files_of_a_directory(tmp_path: Path) -> None:
     (tmp_path / "requirements.txt").write_text("torch==1.0.0\n")
     data = data_of(called("status", {"files": ["requirements.txt"], "directory": str(tmp_path), "gpus": ["8.6"]}))
@@ -115,6 +123,7 @@ def test_status_reads_the_files_of_a_directory(tmp_path: Path) -> None:
     assert "nowhere" in text_of(refused)
 
 
+@pytest.mark.thorough
 def test_explain_accepts_a_text() -> None:
     text = "RuntimeError: CUDA error: no kernel image is available for execution on the device\n"
     data = data_of(called("explain", {"text": text, "gpus": ["RTX 5090"]}))
@@ -122,6 +131,7 @@ def test_explain_accepts_a_text() -> None:
     assert data_of(called("explain", {"text": "all is well"}))["findings"] == []
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("tool", ["detect", "doctor"])
 def test_detect_describes_the_machine(tool: str) -> None:
     assert data_of(called(tool, {}))["schema_version"] == 1

@@ -233,6 +233,7 @@ def test_html_is_one_page_with_every_check_and_loads_nothing() -> None:
     assert not re.search(r"(src|href)=", text)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("arguments", "code", "ids"),
     [

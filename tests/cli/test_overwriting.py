@@ -89,6 +89,7 @@ def test_the_pins_of_a_file_replaced_by_force_are_preserved(locking: Locking) ->
     assert pins_in(locking.output.read_text()) == {"alpha": "1.0", "beta": "2.0"}
 
 
+@pytest.mark.thorough
 def test_a_conda_lock_only_replaces_an_unreadable_file_with_force(
     envsolve: Envsolve, mirrored: Path, tmp_path: Path
 ) -> None:

@@ -23,6 +23,7 @@ def test_a_lock_names_the_project_as_its_requester(project: Project) -> None:
     assert "the command line" not in project.read() + project.read("locks/pylock.toml")
 
 
+@pytest.mark.thorough
 def test_options_beside_a_project_are_attributed_to_the_command_line(project: Project) -> None:
     assert project("lock", "typing-extensions").code == 0
     assert "    # via\n    #   the command line\n    #   torch\n" in project.read()
@@ -115,6 +116,7 @@ def lack_vision(world: IndexServer) -> None:
 class TestAMirrorOfPyTorch:
     """Its folders are those of PyTorch's index, some of which may be missing."""
 
+    @pytest.mark.thorough
     def test_without_the_folder_of_the_best_build_the_next_is_used(self, project: Project, world: IndexServer) -> None:
         world.fault("/whl/cu126/*", status=404)
         done = project("lock")
@@ -125,6 +127,7 @@ class TestAMirrorOfPyTorch:
         assert done.err.count("not 2.14.1") == 1
         assert "would run here" not in done.err
 
+    @pytest.mark.thorough
     def test_without_one_release_the_next_of_the_same_folder_is_used(
         self, project: Project, world: IndexServer
     ) -> None:
@@ -144,6 +147,7 @@ class TestAMirrorOfPyTorch:
         assert "/whl/cu126 does not have torch, and " in done.err
         assert "that has this build with pytorch-index-url in pyproject.toml\n" in done.err
 
+    @pytest.mark.thorough
     def test_without_a_companion_another_stack_is_used(self, project: Project, world: IndexServer) -> None:
         lack_vision(world)
         project.say('dependencies = ["numpy"]', 'dependencies = ["numpy", "torchvision"]')
@@ -225,6 +229,7 @@ def test_ignored_settings_are_reported_with_their_variable(
     assert "note: find-links in PIP_FIND_LINKS is ignored\n" in done.err
 
 
+@pytest.mark.thorough
 def test_a_requested_change_is_not_reported_as_an_error(project: Project, world: IndexServer) -> None:
     project("lock")
     project.say("535.183.01", "580.65.06")

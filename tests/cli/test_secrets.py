@@ -136,6 +136,7 @@ def test_python_locks(world: World, format_name: str, kind: str) -> None:
     world(*words, "--json")
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("kind", ANSWERS)
 @pytest.mark.parametrize("format_name", [("conda-lock",), ("explicit",), ("environment", "--exact")])
 def test_conda_locks(world: World, format_name: tuple[str, ...], kind: str) -> None:
@@ -146,6 +147,7 @@ def test_conda_locks(world: World, format_name: tuple[str, ...], kind: str) -> N
         world(*words, *more, "--cache-dir", "cache", code=0 if right else None)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("kind", ANSWERS)
 def test_files_that_hold_secrets(world: World, kind: str) -> None:
     world.answer(kind)
@@ -180,6 +182,7 @@ def test_files_that_hold_secrets(world: World, kind: str) -> None:
             world("create", "env", "--lock", file, "--no-validate", "--cache-dir", "cache", *more)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("kind", ANSWERS)
 def test_environments(world: World, kind: str) -> None:
     world.answer(kind)

@@ -124,6 +124,7 @@ def test_a_file_for_machines_elsewhere_has_a_hint_about_the_project(
     assert note not in project.envsolve("status", "../other.txt").err
 
 
+@pytest.mark.thorough
 def test_differing_keys_are_reported_and_not_two_commands(project: Project) -> None:
     project.say("envsolve.toml", 'python = "3.11.7"', 'python = "3.12"')
     project.say("envsolve.toml", '["pytorch"]', '["pytorch", "jax"]\nrequirements = ["polars"]')
@@ -136,6 +137,7 @@ def test_differing_keys_are_reported_and_not_two_commands(project: Project) -> N
     ]
 
 
+@pytest.mark.thorough
 def test_an_option_that_once_replaced_a_key_is_reported(project: Project) -> None:
     project.say("envsolve.toml", 'python = "3.11.7"\n', "")
     assert project.envsolve("lock", "--cache-dir", "cache", "--python", "3.11.7").code == 0
@@ -150,6 +152,7 @@ def test_a_gpu_lock_in_a_cpu_project_is_stale(project: Project) -> None:
     ]
 
 
+@pytest.mark.thorough
 def test_a_cpu_lock_fits_there_and_names_its_purpose_elsewhere(
     project: Project, monkeypatch: pytest.MonkeyPatch, fake_driver: Any
 ) -> None:
@@ -165,6 +168,7 @@ def test_a_cpu_lock_fits_there_and_names_its_purpose_elsewhere(
     assert first["reasons"][-1] == "compute capability 8.6 instead of the CPU"
 
 
+@pytest.mark.thorough
 def test_a_file_with_merge_conflicts_does_not_stop_the_others(project: Project) -> None:
     text = (project.directory / "requirements.txt").read_text(encoding="utf-8")
     project.write("requirements.txt", f"<<<<<<< HEAD\n{text}=======\n{text}>>>>>>> other\n")
@@ -177,6 +181,7 @@ def test_a_file_with_merge_conflicts_does_not_stop_the_others(project: Project) 
     )
 
 
+@pytest.mark.thorough
 def test_a_current_environment_yml_is_compared(
     tmp_path: Path, mirrored: Path, envsolve: Envsolve, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -102,6 +102,7 @@ def test_what_the_stack_pins_is_not_listed_again(envsolve: Envsolve, tmp_path: P
     )
 
 
+@pytest.mark.thorough
 def test_cudatoolkit_in_a_file_is_cuda_11_in_every_format(
     envsolve: Envsolve, own_channel_server: ChannelServer, mirror: Mirror, tmp_path: Path
 ) -> None:
@@ -194,6 +195,7 @@ def test_a_cutoff_date_only_applies_to_the_framework(envsolve: Envsolve) -> None
     )
 
 
+@pytest.mark.thorough
 def test_a_conda_package_for_one_release_of_the_framework_limits_it(
     envsolve: Envsolve,
     own_channel_server: ChannelServer,

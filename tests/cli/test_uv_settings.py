@@ -93,6 +93,7 @@ def versions(name: str) -> dict[str, str]:
     return dict(it.split("==") for it in digests(name))
 
 
+@pytest.mark.thorough
 def test_uv_locks_the_versions_and_digests_of_the_lock(project: Project) -> None:
     project.write(ONE)
     before = project.file.read_text()
@@ -109,6 +110,7 @@ def test_uv_locks_the_versions_and_digests_of_the_lock(project: Project) -> None
     assert project.installed_by_uv() == versions("pylock.toml")
 
 
+@pytest.mark.thorough
 def test_two_targets_are_conflicting_extras(project: Project) -> None:
     project.write(TWO)
     assert project.lock().code == 0
@@ -120,6 +122,7 @@ def test_two_targets_are_conflicting_extras(project: Project) -> None:
         project.installed_by_uv("gpu", "cpu")
 
 
+@pytest.mark.thorough
 def test_a_framework_required_only_by_a_package_has_its_index(project: Project) -> None:
     project.world.add("accelerate", [wheel("accelerate", "1.0", ["torch>=2"])])
     project.write(ONE, HEAD.replace('"torchvision", "torch"', '"accelerate"'))
@@ -129,6 +132,7 @@ def test_a_framework_required_only_by_a_package_has_its_index(project: Project) 
     assert versions("pylock.toml")["torch"] == "2.14.1+cu126"
 
 
+@pytest.mark.thorough
 def test_the_second_lock_changes_nothing_and_status_agrees(project: Project) -> None:
     project.write(TWO)
     assert project.lock().code == 0
@@ -146,6 +150,7 @@ def test_the_second_lock_changes_nothing_and_status_agrees(project: Project) -> 
     assert project.file.read_text() == text
 
 
+@pytest.mark.thorough
 def test_written_settings_do_not_limit_the_next_lock(project: Project) -> None:
     """uv's settings count as those of envsolve, but not its own: else a new driver would change nothing."""
     project.write(TWO)
@@ -160,6 +165,7 @@ def test_written_settings_do_not_limit_the_next_lock(project: Project) -> None:
     assert project.installed_by_uv("gpu") == versions("pylock.gpu.toml")
 
 
+@pytest.mark.thorough
 def test_a_locked_extra_is_read_without_the_lines_of_envsolve(project: Project) -> None:
     project.world.add("six", releases("six", ["1.0"]))
     head = HEAD.replace("[tool.uv]", '[project.optional-dependencies]\ngpu = ["six"]\n[tool.uv]')
@@ -170,6 +176,7 @@ def test_a_locked_extra_is_read_without_the_lines_of_envsolve(project: Project) 
     assert versions("pylock.gpu.toml")["six"] == "1.1"
 
 
+@pytest.mark.thorough
 def test_add_writes_the_requirement_and_the_version(project: Project) -> None:
     project.world.add("six", releases("six", ["1.0"]))
     project.write(ONE)
@@ -183,6 +190,7 @@ def test_add_writes_the_requirement_and_the_version(project: Project) -> None:
     assert project.installed_by_uv() == versions("pylock.toml")
 
 
+@pytest.mark.thorough
 def test_written_settings_are_removed_with_the_key(project: Project) -> None:
     project.write(TWO)
     before = project.file.read_text()
@@ -196,6 +204,7 @@ def test_written_settings_are_removed_with_the_key(project: Project) -> None:
     assert "pyproject.toml" not in project.lock().err
 
 
+@pytest.mark.thorough
 def test_a_ci_system_reports_the_file(project: Project) -> None:
     project.write(ONE)
     assert project.lock().code == 0

@@ -78,6 +78,7 @@ def statuses(answer: Mapping[str, Any]) -> dict[str, str]:
     return {probe["name"]: probe["status"] for probe in answer["probes"]}
 
 
+@pytest.mark.thorough
 def test_a_gpu_with_correct_results_passes(fake_driver: FakeDriver, with_torch: Path) -> None:
     answer = validated(machine(fake_driver), "--prefix", str(with_torch))
     assert answer["ok"]
@@ -95,6 +96,7 @@ def test_a_gpu_with_correct_results_passes(fake_driver: FakeDriver, with_torch: 
     ]
 
 
+@pytest.mark.thorough
 def test_a_dependent_framework_runs_its_kernel_with_the_other(fake_driver: FakeDriver, with_torch: Path) -> None:
     metadata = site_of(with_torch) / "vllm-0.33.0.dist-info/METADATA"
     metadata.parent.mkdir()
@@ -111,6 +113,7 @@ def test_a_dependent_framework_runs_its_kernel_with_the_other(fake_driver: FakeD
     assert "SGLang is not installed" in run(right, *words, "-f", "sglang").stderr
 
 
+@pytest.mark.thorough
 def test_text_output_has_a_line_per_probe_and_every_finding_with_its_fix(
     fake_driver: FakeDriver, with_torch: Path
 ) -> None:
@@ -125,18 +128,21 @@ def test_text_output_has_a_line_per_probe_and_every_finding_with_its_fix(
     assert done.stderr == ""
 
 
+@pytest.mark.thorough
 def test_wrong_results_of_the_driver_fail_and_frameworks_are_skipped(fake_driver: FakeDriver, with_torch: Path) -> None:
     answer = validated(machine(fake_driver, kernel="wrong"), "--prefix", str(with_torch))
     assert statuses(answer)["driver"] == "fail"
     assert statuses(answer)["pytorch"] == "skip"
 
 
+@pytest.mark.thorough
 def test_a_failing_driver_compiler_leaves_frameworks_to_be_tested(fake_driver: FakeDriver, with_torch: Path) -> None:
     answer = validated(machine(fake_driver, fail={"cuModuleLoadDataEx": 222}), "--prefix", str(with_torch))
     assert (statuses(answer)["driver"], statuses(answer)["pytorch"]) == ("fail", "pass")
     assert not answer["ok"]
 
 
+@pytest.mark.thorough
 def test_without_a_driver_a_gpu_environment_does_not_pass(fake_driver: FakeDriver, with_torch: Path) -> None:
     (site_of(with_torch) / "nvidia_cublas_cu12-12.6.4.1.dist-info").mkdir()
     environ = machine(fake_driver, parts=())
@@ -147,6 +153,7 @@ def test_without_a_driver_a_gpu_environment_does_not_pass(fake_driver: FakeDrive
     assert "use --device cpu to test on the CPU" in done.stderr
 
 
+@pytest.mark.thorough
 def test_without_nvidia_components_the_cpu_is_tested(fake_driver: FakeDriver, with_torch: Path) -> None:
     answer = validated(machine(fake_driver, parts=()), "--prefix", str(with_torch))
     assert answer["ok"]
@@ -160,6 +167,7 @@ def test_without_nvidia_components_the_cpu_is_tested(fake_driver: FakeDriver, wi
     }
 
 
+@pytest.mark.thorough
 def test_a_cpu_build_on_a_machine_with_a_gpu_is_reported(fake_driver: FakeDriver, with_torch: Path) -> None:
     modules = site_of(with_torch) / "torch"
     modules.mkdir()
@@ -174,6 +182,7 @@ def test_a_cpu_build_on_a_machine_with_a_gpu_is_reported(fake_driver: FakeDriver
     assert any("this machine has an NVIDIA GPU" in note["text"] for note in on_cpu["notes"])
 
 
+@pytest.mark.thorough
 def test_a_cpu_build_that_another_package_requires_is_not_held_against_the_environment(
     fake_driver: FakeDriver, with_torch: Path
 ) -> None:
@@ -194,6 +203,7 @@ def test_a_cpu_build_that_another_package_requires_is_not_held_against_the_envir
     assert "cpu-build" in {finding["id"] for finding in requested["findings"]}
 
 
+@pytest.mark.thorough
 def test_a_planted_library_in_front_of_that_of_the_environment_is_found(
     fake_driver: FakeDriver, with_torch: Path, tmp_path: Path
 ) -> None:
@@ -208,6 +218,7 @@ def test_a_planted_library_in_front_of_that_of_the_environment_is_found(
     assert "foreign-library" in {finding["id"] for finding in answer["findings"]}
 
 
+@pytest.mark.thorough
 def test_a_compatibility_library_that_the_driver_refuses_is_named(
     fake_driver: FakeDriver, with_torch: Path, tmp_path: Path
 ) -> None:
@@ -226,6 +237,7 @@ def test_a_compatibility_library_that_the_driver_refuses_is_named(
     assert next(it["detail"] for it in answer["probes"] if it["name"] == "pytorch") == "not tried: stale-compat-library"
 
 
+@pytest.mark.thorough
 def test_a_variable_that_forces_ptx_is_the_cause_of_missing_code(fake_driver: FakeDriver, with_torch: Path) -> None:
     """As on an H200, where PyTorch, JAX and CuPy fail with it."""
     environ = machine(fake_driver, ENVSOLVE_TEST_TORCH="no-kernel", CUDA_FORCE_PTX_JIT="1")
@@ -251,6 +263,7 @@ def test_a_package_without_code_for_the_gpu_fails(fake_driver: FakeDriver, with_
     assert "packages" not in statuses(validated(machine(fake_driver, devices=[H200]), "--prefix", str(with_torch)))
 
 
+@pytest.mark.thorough
 def test_two_cuda_majors_in_one_process_are_found(fake_driver: FakeDriver, with_torch: Path) -> None:
     nvidia = site_of(with_torch) / "nvidia"
     twelve = compiled(nvidia / "cuda_runtime/lib/libcudart.so.12", CUDART.format(number=12060))
@@ -261,6 +274,7 @@ def test_two_cuda_majors_in_one_process_are_found(fake_driver: FakeDriver, with_
     assert statuses(answer)["loaded"] == "fail"
 
 
+@pytest.mark.thorough
 def test_every_gpu_is_tested_and_the_bad_one_named(fake_driver: FakeDriver, with_torch: Path) -> None:
     environ = machine(fake_driver, devices=[H200, H200, H200], kernel="wrong@1")
     answer = validated(environ, "--prefix", str(with_torch), "--all-gpus")
@@ -277,11 +291,13 @@ def test_one_gpu_is_selected_by_its_number(fake_driver: FakeDriver, with_torch: 
     assert statuses(answer)["pytorch on GPU 1"] == "pass"
 
 
+@pytest.mark.thorough
 def test_a_missing_gpu_is_a_finding(fake_driver: FakeDriver, bare: Path) -> None:
     answer = validated(machine(fake_driver), "--prefix", str(bare), "--device", "cuda:5")
     assert statuses(answer)["driver"] == "fail"
 
 
+@pytest.mark.thorough
 def test_an_interrupt_ends_the_probes_with_a_message(fake_driver: FakeDriver, with_torch: Path, tmp_path: Path) -> None:
     environ = machine(fake_driver, hang=["cuInit"], TMPDIR=str(tmp_path))
     command = [sys.executable, "-m", "envsolve", "validate", "--prefix", str(with_torch)]
@@ -301,6 +317,7 @@ def _text_of(path: Path) -> str:
         return ""
 
 
+@pytest.mark.thorough
 def test_junit_has_a_case_for_each_probe(fake_driver: FakeDriver, with_torch: Path, tmp_path: Path) -> None:
     report = tmp_path / "report.xml"
     environ = machine(fake_driver, ENVSOLVE_TEST_TORCH="wrong-matmul")
@@ -316,6 +333,7 @@ def test_junit_has_a_case_for_each_probe(fake_driver: FakeDriver, with_torch: Pa
     assert "error: wrong-result" in failure.text
 
 
+@pytest.mark.thorough
 def test_failures_are_items_in_the_formats_of_ci_systems(fake_driver: FakeDriver, with_torch: Path) -> None:
     environ = machine(fake_driver, ENVSOLVE_TEST_TORCH="wrong-matmul")
     done = run(environ, "--prefix", str(with_torch), "--output-format", "sarif")
@@ -325,12 +343,14 @@ def test_failures_are_items_in_the_formats_of_ci_systems(fake_driver: FakeDriver
     assert "\ncause: " in result["message"]["text"]
 
 
+@pytest.mark.thorough
 def test_an_environment_without_frameworks_notes_that_nothing_was_computed(fake_driver: FakeDriver, bare: Path) -> None:
     done = run(machine(fake_driver), "--prefix", str(bare))
     assert done.returncode == 0
     assert "has no framework that envsolve knows" in done.stderr
 
 
+@pytest.mark.thorough
 def test_missing_frameworks_are_named(envsolve: Envsolve, bare: Path) -> None:
     done = envsolve("validate", "--prefix", str(bare), "-f", "vllm")
     assert (done.code, "PyTorch and vLLM are not installed in" in done.err) == (2, True)
@@ -392,6 +412,7 @@ def test_an_old_python_is_reported(envsolve: Envsolve, tmp_path: Path) -> None:
     assert (done.code, done.err.partition("\n")[0]) == (2, "error: python-too-old")
 
 
+@pytest.mark.thorough
 def test_naming_a_gpu_implies_the_gpu_device(fake_driver: FakeDriver, with_torch: Path) -> None:
     answer = validated(machine(fake_driver, parts=()), "--prefix", str(with_torch), "--device", "cuda:0")
     assert answer["device"] == "cuda"
@@ -431,6 +452,7 @@ def test_a_single_framework_can_be_tested(fake_driver: FakeDriver, with_torch: P
     assert [it["about"] for it in answer["findings"]] == []
 
 
+@pytest.mark.thorough
 def test_without_a_computation_nothing_passes(fake_driver: FakeDriver, bare: Path, tmp_path: Path) -> None:
     metadata = tmp_path / "modules/cupy_cuda12x-14.0.0.dist-info/METADATA"
     metadata.parent.mkdir(parents=True)
@@ -442,6 +464,7 @@ def test_without_a_computation_nothing_passes(fake_driver: FakeDriver, bare: Pat
     assert done.stdout.splitlines()[-1].endswith("not proven, no operation could run")
 
 
+@pytest.mark.thorough
 def test_gpu_libraries_are_required_when_images_are_built_without_a_gpu(
     fake_driver: FakeDriver, bare: Path, tmp_path: Path
 ) -> None:
@@ -477,6 +500,7 @@ def package(prefix: Path, name: str, code: str, *, requested: bool = True) -> No
 WANTS_A_GPU = "raise OSError('libcuda.so.1: cannot open shared object file: No such file or directory')\n"
 
 
+@pytest.mark.thorough
 def test_requested_modules_are_imported(fake_driver: FakeDriver, with_torch: Path) -> None:
     package(with_torch, "alpha", "")
     package(with_torch, "beta", "import os; os.environ['ALPHA_IS_HERE']\n")
@@ -491,6 +515,7 @@ def test_requested_modules_are_imported(fake_driver: FakeDriver, with_torch: Pat
     assert lines[-1] == f"{with_torch}/bin/python: not proven, import beta failed"
 
 
+@pytest.mark.thorough
 def test_a_module_that_ends_its_process_is_reported(fake_driver: FakeDriver, with_torch: Path) -> None:
     package(with_torch, "alpha", "import os; os.abort()\n")
     answer = validated(machine(fake_driver), "--prefix", str(with_torch))
@@ -499,6 +524,7 @@ def test_a_module_that_ends_its_process_is_reported(fake_driver: FakeDriver, wit
     assert "SIGABRT" in probe["detail"]
 
 
+@pytest.mark.thorough
 def test_a_module_that_needs_a_gpu_is_skipped_without_one(fake_driver: FakeDriver, with_torch: Path) -> None:
     code = f"try:\n    {WANTS_A_GPU}except OSError as error:\n    raise ImportError('not loaded') from error\n"
     package(with_torch, "alpha", code)
@@ -510,6 +536,7 @@ def test_a_module_that_needs_a_gpu_is_skipped_without_one(fake_driver: FakeDrive
     assert done.stdout.endswith("proven by pytorch; not tried: import alpha\n")
 
 
+@pytest.mark.thorough
 def test_a_named_framework_is_the_only_one_tested(fake_driver: FakeDriver, with_torch: Path) -> None:
     package(with_torch, "alpha", "raise RuntimeError\n")
     answer = validated(machine(fake_driver), "--prefix", str(with_torch), "-f", "pytorch")

@@ -101,6 +101,7 @@ def test_version_beside_other_arguments_is_refused(envsolve: Envsolve) -> None:
     assert (result.code, result.out) == (2, "")
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(("words", "unused"), [("--version", "importlib.metadata"), ("--version -v", "rattler")])
 def test_it_imports_only_what_is_needed(words: str, unused: str) -> None:
     script = (

@@ -59,6 +59,7 @@ def test_progress_is_reported_and_a_crash_after_the_answer_does_not_matter(tmp_p
     assert reports == ["1 package", "1 of 1, alpha"]
 
 
+@pytest.mark.thorough
 def test_a_long_installation_reports_its_time(tmp_path: Path) -> None:
     reports: list[str] = []
     with pytest.raises(OutsideError):

@@ -64,6 +64,7 @@ def test_a_bare_name_gets_a_cpu_build_if_the_driver_is_too_old_for_the_newest_cu
         )
 
 
+@pytest.mark.thorough
 def test_rattler_reads_compressed_repodata_plain_repodata_and_shards(mirror: Mirror) -> None:
     trio = next(it for it in ROOTS.cases if it.name == "tensorflow, pytorch and jax")
     ways = (Way(cache="zst"), Way(cache="json", zst=False), Way(cache="shards", sharded=True))
@@ -78,6 +79,7 @@ def test_rattler_reads_compressed_repodata_plain_repodata_and_shards(mirror: Mir
     assert len(answers[0].outcome.files) < shards < 400
 
 
+@pytest.mark.thorough
 def test_a_channel_made_for_a_test_works_with_recorded_ones(own_channel_server: ChannelServer, mirror: Mirror) -> None:
     mirror(own_channel_server)
     ours = own_channel_server.channel("ours")
@@ -135,6 +137,7 @@ def test_fresh_repodata_is_not_requested_again_and_works_offline(
     assert own_channel_server.count("*", method="GET") == 2
 
 
+@pytest.mark.thorough
 def test_a_private_channel_needs_its_token_or_password(
     own_channel_server: ChannelServer, mirror: Mirror, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
@@ -184,6 +187,7 @@ FAULTS = {
 """What rattler says of each fault: the channel's name, and words of the text."""
 
 
+@pytest.mark.thorough
 def test_each_fault_results_in_its_own_error_without_waiting(own_channel_server: ChannelServer, mirror: Mirror) -> None:
     server = own_channel_server
     mirror(server)
@@ -215,6 +219,7 @@ def test_a_missing_subdirectory_is_empty_unless_it_is_noarch(own_channel_server:
     assert all(it.text.startswith("could not find subdir 'noarch' in channel") for it in others)
 
 
+@pytest.mark.thorough
 def test_rattler_trusts_a_shard_with_a_wrong_hash(own_channel_server: ChannelServer, mirror: Mirror) -> None:
     mirror(own_channel_server)
     own_channel_server.channel("ours", sharded=True).add(record("alpha"))

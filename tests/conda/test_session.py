@@ -127,6 +127,7 @@ def test_without_pip_the_hint_uses_uv(monkeypatch: pytest.MonkeyPatch) -> None:
     assert command == "uv pip install --python '/opt/my tools/python' py-rattler conda-lock"
 
 
+@pytest.mark.thorough
 def test_only_separate_programs_import_rattler() -> None:
     package = Path(sys.modules["envsolve"].__file__ or "").parent
     importing = [

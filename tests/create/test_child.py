@@ -23,6 +23,7 @@ def test_output_is_reported_line_by_line_without_colour_and_credentials() -> Non
     assert tuple(reports) == ran.lines
 
 
+@pytest.mark.thorough
 def test_progress_is_reported_with_the_bytes_written() -> None:
     reports: list[str] = []
     ran = run(

@@ -64,6 +64,7 @@ def test_a_missing_python_is_an_error_with_a_fix(versions: str, tmp_path: Path) 
     assert error.hints[1].text.endswith(f"--python {MINOR}")
 
 
+@pytest.mark.thorough
 def test_the_patch_version_matters(tmp_path: Path) -> None:
     program(tmp_path, "python3.21", version_script("3.21.3"))
     environ = {"PATH": f"{tmp_path}:/usr/bin:/bin"}

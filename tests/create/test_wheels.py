@@ -166,6 +166,7 @@ def test_pip_neither_counts_nor_changes_the_home_directory(index: IndexServer, t
     assert list((tmp_path / "env").rglob("alpha-1.0.dist-info"))
 
 
+@pytest.mark.thorough
 def test_a_pip_that_does_not_answer_is_ignored(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("envsolve.create.wheels.PATIENCE", 1.0)
     python = tmp_path / "bin" / "python"

@@ -46,6 +46,7 @@ def test_a_real_log_gets_its_findings(log: SymptomLog) -> None:
         assert [it for it in _words_by_cause(finding) if it[1] > MOST_WORDS] == []
 
 
+@pytest.mark.thorough
 def test_every_symptom_has_a_real_log() -> None:
     lines = [line for log in LOGS for line in _joined(log.text)]
     unseen = {

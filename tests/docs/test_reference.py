@@ -79,6 +79,7 @@ def test_the_table_of_a_document_has_the_keys_of_the_types_inside_it() -> None:
     assert "`alternatives[].frameworks[]" not in stack
 
 
+@pytest.mark.thorough
 def test_every_expression_with_a_code_or_an_id_is_found(source: Source) -> None:
     assert errors.codes(source)
     assert findings.findings(source)

@@ -269,6 +269,7 @@ def _plain(hint: object) -> type:
     return known[0]
 
 
+@pytest.mark.thorough
 def test_every_fact_of_a_family_is_named() -> None:
     texts = [path.read_text(encoding="utf-8") for path in CATALOGUE.directory.glob("*.toml") if path.stem != "facts"]
     special = [name for name, group in CATALOGUE.facts.items() if group not in {"case", "general", "functions"}]

@@ -66,6 +66,7 @@ def test_a_file_that_is_no_list_is_refused(text: str, tmp_path: Path) -> None:
     assert str(file) in caught.value.message
 
 
+@pytest.mark.thorough
 @given(number=st.integers(0, len(CASES) - 1), at=st.integers(0, 4000), put=st.text(max_size=4))
 def test_a_damaged_list_ends_in_an_error_or_in_nodes(
     number: int, at: int, put: str, tmp_path_factory: pytest.TempPathFactory

@@ -251,6 +251,7 @@ def test_a_working_machine_has_no_notes(fake_driver: FakeDriver, tree: Path) -> 
     assert detected(fake_driver.environ(), write_tree(tree, BOUND_GPU)).notes == ()
 
 
+@pytest.mark.thorough
 def test_a_hanging_driver_is_given_up_and_named(fake_driver: FakeDriver, tree: Path) -> None:
     start = time.monotonic()
     host = detected(fake_driver.environ(hang=["cuInit", "nvidia-smi"], ENVSOLVE_PROBE_TIMEOUT=SHORT), tree)
@@ -261,6 +262,7 @@ def test_a_hanging_driver_is_given_up_and_named(fake_driver: FakeDriver, tree: P
     assert "nvidia-smi did not answer in time" in notes_of(host)
 
 
+@pytest.mark.thorough
 def test_a_hanging_nvml_is_given_up_and_the_others_are_queried(fake_driver: FakeDriver, tree: Path) -> None:
     start = time.monotonic()
     host = detected(fake_driver.environ(hang=["nvmlInitWithFlags"], ENVSOLVE_PROBE_TIMEOUT=SHORT), tree)
@@ -276,6 +278,7 @@ def test_a_crashing_nvml_affects_nothing_else(fake_driver: FakeDriver, tree: Pat
     assert "NVML died with signal 6" in notes_of(host)
 
 
+@pytest.mark.thorough
 def test_a_hanging_query_still_gives_the_header(fake_driver: FakeDriver, tree: Path) -> None:
     host = detected(
         fake_driver.environ(parts=["nvidia-smi"], hang=["nvidia-smi-query"], ENVSOLVE_PROBE_TIMEOUT=SHORT), tree

@@ -53,6 +53,7 @@ def written(tmp_path: Path, text: str) -> Path:
     return path
 
 
+@pytest.mark.thorough
 @given(HOSTS)
 def test_a_host_survives_a_round_trip_through_its_file(host: Host) -> None:
     with tempfile.TemporaryDirectory() as directory:

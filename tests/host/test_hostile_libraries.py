@@ -66,6 +66,7 @@ def test_output_of_a_library_is_discarded(command: tuple[str, ...], fake_driver:
     assert "NVIDIA GeForce GTX 1080 Ti" in found.out
 
 
+@pytest.mark.thorough
 @COMMANDS
 def test_a_library_that_takes_all_memory_is_stopped(
     command: tuple[str, ...], fake_driver: FakeDriver, tmp_path: Path
@@ -93,6 +94,7 @@ print(json.dumps(host_as_json(examine(machine))))
 """
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("what", ["", *LOADING])
 @pytest.mark.parametrize("process", ["alone", "threads"])
 def test_a_fork_and_a_new_interpreter_are_protected_alike(

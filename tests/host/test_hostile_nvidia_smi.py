@@ -42,6 +42,7 @@ def test_an_nvidia_smi_that_never_stops_printing_is_stopped(
     assert found.memory < 256
 
 
+@pytest.mark.thorough
 def test_an_nvidia_smi_that_hangs_is_stopped(fake_driver: FakeDriver, tmp_path: Path) -> None:
     found = ran(with_nvidia_smi(fake_driver, tmp_path, "sleep 3600"), tmp_path, *DETECT)
     assert "nvidia-smi did not answer in time" in found.err

@@ -378,6 +378,7 @@ DRIPS = {
 }
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(("start", "rest"), DRIPS.values(), ids=DRIPS)
 def test_a_slow_server_is_given_up_after_the_deadline(start: bytes, rest: bytes) -> None:
     """The read timeout is as long: a busy machine that sends no byte for all that time gives the same error."""
@@ -403,6 +404,7 @@ def test_a_slow_server_is_given_up_after_the_deadline(start: bytes, rest: bytes)
     fetcher.close()
 
 
+@pytest.mark.thorough
 def test_a_large_body_may_take_longer_than_the_deadline() -> None:
     """The deadline is per MB: 8 MB within 2.4 s do not exceed it."""
     fetcher = HttpFetcher(deadline=1.5, read_timeout=1.5)

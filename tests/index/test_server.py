@@ -318,6 +318,7 @@ def test_an_index_may_be_wrong(bare_index: IndexServer, session: requests.Sessio
     assert b"Name: beta" in session.get(f"{page['files'][0]['url']}.metadata").content
 
 
+@pytest.mark.thorough
 def test_the_recording_is_small_and_names_no_index() -> None:
     files = [path for path in RECORDED.iterdir() if path.suffix == ".xz"]
     assert sum(path.stat().st_size for path in files) < 5_000_000

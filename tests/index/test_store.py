@@ -183,6 +183,7 @@ def test_a_directory_with_other_files_is_not_marked(tmp_path: Path) -> None:
     assert {path.name for path in tmp_path.iterdir()} == {"thesis.tex", "kept"}
 
 
+@pytest.mark.thorough
 def test_processes_that_write_and_read_the_same_keys_never_see_a_torn_file(store: Store) -> None:
     script = (
         "import random\n"

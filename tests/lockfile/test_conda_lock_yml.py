@@ -72,6 +72,7 @@ def test_conda_lock_installs_the_packages_of_our_explicit_file(
     assert sorted(ours) == sorted(theirs)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("number", [0, 1], ids=PLATFORMS)
 def test_conda_lock_passes_conda_the_specs_of_our_exact_environment(
     both: tuple[Lock, ...], rendered: dict[str, str], number: int

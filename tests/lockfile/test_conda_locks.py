@@ -69,6 +69,7 @@ def export_conda(
     return export(ExportRequest(Path(name), format_name, platforms), kind, locks_in(kind, text))
 
 
+@pytest.mark.thorough
 def test_a_pixi_lock_becomes_a_conda_lock_with_all_its_facts(tmp_path: Path) -> None:
     done = export_conda("pixi.lock", pixi_lock(), ORIGIN, "conda-lock")
     ((_, text),) = done.texts

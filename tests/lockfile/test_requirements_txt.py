@@ -73,6 +73,7 @@ def test_pip_takes_pins_and_direct_references_with_their_hashes(tmp_path: Path) 
     )
 
 
+@pytest.mark.thorough
 def test_the_file_tells_pip_where_the_packages_are(served: tuple[Path, str], tmp_path: Path) -> None:
     folder, address = served
     pins = []

@@ -150,6 +150,7 @@ def test_values_that_both_formats_can_hold_survive_a_conversion(first: str, seco
     require_law(lock, first, second)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("first", LOCK_FORMATS)
 def test_locks_written_by_envsolve_survive_too(first: str, matrix: Matrix) -> None:
     for lock in real_locks(matrix):
@@ -161,6 +162,7 @@ def test_locks_written_by_envsolve_survive_too(first: str, matrix: Matrix) -> No
                 written(lock, first)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("first", ["environment", "pixi"])
 def test_requests_of_a_stack_survive_too(first: str, matrix: Matrix) -> None:
     for lock in stacks(matrix):

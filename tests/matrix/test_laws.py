@@ -276,5 +276,6 @@ def test_unloadable_files_are_not_checked(tmp_path: Path) -> None:
         judge(matrix, TODAY)
 
 
+@pytest.mark.thorough
 def test_the_shipped_matrix_satisfies_every_law(matrix: Matrix) -> None:
     assert [violation for verdict in judge(matrix, latest_date()) for violation in verdict.violations] == []

@@ -268,6 +268,7 @@ def unreadable(directory: Path) -> None:
         os.utime(source, ns=(facts.st_mtime_ns, facts.st_mtime_ns))
 
 
+@pytest.mark.thorough
 def test_cached_rows_are_those_of_the_file(shipped: Path) -> None:
     read = {name: it(Matrix(shipped)) for name, it in READ.items()}
     unreadable(shipped)

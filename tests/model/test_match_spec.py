@@ -58,6 +58,7 @@ _SPECS = st.builds(
 )
 
 
+@pytest.mark.thorough
 def test_rattler_reads_every_spec_that_envsolve_reads() -> None:
     written: dict[str, None] = {}
 

@@ -122,6 +122,7 @@ def fewest_groups(request: Request, problem: Problem) -> int | None:
     return count
 
 
+@pytest.mark.thorough
 @settings(max_examples=examples(40), deadline=None)
 @given(
     st.lists(st.sampled_from(sorted(GPUS)), min_size=2, max_size=5),
@@ -147,6 +148,7 @@ def test_a_machine_that_two_stacks_serve_gets_the_newer() -> None:
     assert newest > oldest
 
 
+@pytest.mark.thorough
 def test_ten_thousand_machines_become_a_few_profiles() -> None:
     drivers = [
         f"{branch}.{patch}.{more:02d}"

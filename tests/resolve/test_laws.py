@@ -111,6 +111,7 @@ def floors_of(solution: Solution, machine: Machine) -> Iterator[reference.Driver
                 yield code[1]
 
 
+@pytest.mark.thorough
 @law(80)
 @given(questions(policies=POLICIES))
 def test_every_build_has_code_for_every_gpu_that_its_driver_supports(question: Question) -> None:
@@ -134,6 +135,7 @@ def test_every_build_has_code_for_every_gpu_that_its_driver_supports(question: Q
             assert all(machine.driver.parts[0] < ceiling for ceiling in ceilings)
 
 
+@pytest.mark.thorough
 @law(80)
 @given(questions(policies=POLICIES))
 def test_all_builds_share_one_toolkit_one_cudnn_one_python_and_one_owner_of_cuda(question: Question) -> None:
@@ -177,6 +179,7 @@ def _check_cudnn(solution: Solution, build: Release) -> None:
     assert build.cudnn is None or cudnn.version.release[:2] >= build.cudnn.release[:2], build.label
 
 
+@pytest.mark.thorough
 @law(40)
 @given(questions(policies=POLICIES), st.sampled_from(MOMENTS))
 def test_every_version_was_released_before_the_cutoff(question: Question, moment: str) -> None:
@@ -184,6 +187,7 @@ def test_every_version_was_released_before_the_cutoff(question: Question, moment
     assert all(build.released is not None and build.released < moment[:10] for build in builds(solution))
 
 
+@pytest.mark.thorough
 @law(40)
 @given(questions(policies=POLICIES), st.sampled_from(GLIBCS))
 def test_the_c_library_of_every_machine_is_new_enough(question: Question, glibc: LibcVersion) -> None:
@@ -216,6 +220,7 @@ def two_drivers(draw: st.DrawFn, machine: Machine) -> tuple[Machine, Machine]:
     return machine._replace(driver=known[numbers[0]]), machine._replace(driver=known[numbers[1]])
 
 
+@pytest.mark.thorough
 @law(30)
 @given(questions(frameworks=(1, 2), sources=UNRANKED, formats=("requirements",)), st.data())
 def test_a_newer_supported_driver_never_gives_an_older_or_no_answer(question: Question, data: st.DataObject) -> None:
@@ -227,6 +232,7 @@ def test_a_newer_supported_driver_never_gives_an_older_or_no_answer(question: Qu
     assert versions(after) >= versions(before)
 
 
+@pytest.mark.thorough
 @law(50)
 @given(questions(sources=UNRANKED, formats=("requirements",)), st.data())
 def test_another_machine_or_gpu_never_gives_a_newer_answer(question: Question, data: st.DataObject) -> None:
@@ -287,6 +293,7 @@ def used() -> Solver:
     return solver
 
 
+@pytest.mark.thorough
 @law(40)
 @given(question=questions(policies=POLICIES))
 def test_a_fresh_solver_and_a_used_one_agree(used: Solver, question: Question) -> None:
@@ -320,6 +327,7 @@ CODES = {
 }
 
 
+@pytest.mark.thorough
 @law(100)
 @given(questions(most_machines=2))
 def test_a_conflict_is_real_and_none_of_its_constraints_can_be_left_out(question: Question) -> None:
@@ -388,6 +396,7 @@ def test_every_policy_answers_the_same_questions(question: Question) -> None:
         assert (solution is not None) is solvable, policy
 
 
+@pytest.mark.thorough
 @law(40)
 @given(questions(sources=ONE_SOURCE))
 def test_no_policy_gives_a_newer_cuda_than_newest_cuda(question: Question) -> None:
@@ -427,6 +436,7 @@ def test_a_locked_answer_stays(question: Question) -> None:
     assert (after.python, after.toolkit) == (before.python, before.toolkit)
 
 
+@pytest.mark.thorough
 @law(50)
 @given(questions(frameworks=(1, 1), sources=ONE_SOURCE), st.sampled_from(BY_ANOTHER_ORDER))
 def test_the_locked_package_stays_whatever_policy_chose_it(question: Question, policy: Policy) -> None:

@@ -124,12 +124,14 @@ def test_several_frameworks_from_conda_forge_are_the_best_that_go_together(names
     assert differences(names, 17, lambda cell: expected(names, cell, CONDA), (Source.CONDA_FORGE,)) == []
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("names", ALL)
 def test_several_frameworks_from_wheels_go_by_source_before_version(names: tuple[str, ...]) -> None:
     ranked = {Source.PYPI: 1, Source.PYTORCH: 0}
     assert differences(names, 17, lambda cell: expected(names, cell, ranked, wheels), tuple(ranked)) == []
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("names", ALL)
 def test_several_frameworks_are_mixed_only_without_a_common_source(names: tuple[str, ...]) -> None:
     assert differences(names, 23, lambda cell: anywhere(names, cell), ()) == []

@@ -75,6 +75,7 @@ def test_an_unreadable_wheel_is_not_a_difference(matrix: Path, index: ServedInde
     assert "error: torch-2." in err
 
 
+@pytest.mark.thorough
 def test_builds_of_pytorchs_own_index_are_checked_one_by_one(
     matrix: Path, index: ServedIndex, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:

@@ -72,6 +72,7 @@ def test_an_interrupt_stops_it_at_once_without_a_message(
     assert [path.name for path in tmp_path.iterdir() if path.name not in ("matrix", "cache")] == []
 
 
+@pytest.mark.thorough
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="this system has no disk that is always full")
 @SCRIPTS
 def test_a_full_disk_is_one_clear_error(script: str, matrix: Path, index: ServedIndex, tmp_path: Path) -> None:
@@ -112,6 +113,7 @@ def test_a_wrong_option_is_named(script: str) -> None:
     assert "No such option" in ran.stderr
 
 
+@pytest.mark.thorough
 def test_an_unwritable_folder_is_one_clear_error(matrix: Path, index: ServedIndex, tmp_path: Path) -> None:
     (tmp_path / "cache").write_text("", encoding="utf-8")
     command = _command("refresh_matrix.py", matrix, index.endpoint)

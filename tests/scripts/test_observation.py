@@ -184,6 +184,7 @@ def test_a_wheel_shared_by_two_releases_is_read_once(reading: Reading, fresh: bo
     assert all(one == seen[0] for one in seen)
 
 
+@pytest.mark.thorough
 def test_many_threads_may_store_the_same_file(tmp_path: Path) -> None:
     path = tmp_path / "facts.json"
     with ThreadPoolExecutor(8) as pool:

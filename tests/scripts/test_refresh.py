@@ -274,6 +274,7 @@ def test_an_unreadable_wheel_is_named_and_the_others_are_merged(failure: Failure
     assert "0 new, 1 changed" in later.out
 
 
+@pytest.mark.thorough
 def test_on_pytorchs_own_index_a_failed_build_is_not_missing_and_a_removed_one_is(
     maintainer: Maintainer, monkeypatch: pytest.MonkeyPatch
 ) -> None:

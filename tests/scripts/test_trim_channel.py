@@ -90,6 +90,7 @@ def _files(place: Place, *packages: str) -> set[str]:
     return set(found)
 
 
+@pytest.mark.thorough
 def test_records_needed_by_the_cases_are_preserved_with_the_newest_versions(ran: Mapping[int, Ran]) -> None:
     records = ran[2].records
     assert records[FIRST] == _files(FIRST, "app 1.0", "app 2.0", "base 1.0")

@@ -87,6 +87,7 @@ def test_a_library_is_not_text(opened: Open) -> None:
         thing.text("large.so")
 
 
+@pytest.mark.thorough
 def test_a_member_that_would_fill_the_memory_is_not_decompressed(index: ServedIndex, session: requests.Session) -> None:
     packed = io.BytesIO()
     with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive, archive.open("a.so", "w") as member:
@@ -101,6 +102,7 @@ def test_a_member_that_would_fill_the_memory_is_not_decompressed(index: ServedIn
         thing.content("a.so")
 
 
+@pytest.mark.thorough
 def test_a_busy_server_is_queried_again_when_it_says_so(opened: Open, index: ServedIndex) -> None:
     index.failures[NAME] = "busy-once"
     started = time.monotonic()

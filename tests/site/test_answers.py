@@ -31,6 +31,7 @@ def filled(text: str, gpu: str, driver: str) -> str:
     return text.replace("@gpu@", gpu).replace(DRIVER, driver)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("formats", [CONDA, PIP], ids=["conda", "pip"])
 @pytest.mark.parametrize("product", ["NVIDIA GeForce RTX 3090", "NVIDIA A10", "Tesla K80"])
 def test_every_driver_has_the_outcome_of_the_previous_step(
@@ -106,6 +107,7 @@ def test_a_suggestion_that_the_selector_can_show_has_its_state(matrix: Matrix) -
     assert "framework=pytorch&driver=570.26&gpu=@gpu@&platform=linux-64" in states
 
 
+@pytest.mark.thorough
 def test_a_solver_with_a_memory_agrees_with_one_without(matrix: Matrix) -> None:
     query, kind = query_for(matrix, "cupy", "pytorch"), kind_of("Tesla K80", matrix)
     steps = [DriverVersion(it, DRIVER) for it in driver_steps(kind, matrix, Platform.LINUX_64)[::7]]

@@ -53,6 +53,7 @@ def pages(site: Path) -> dict[Path, Page]:
     return {path: Page(path.read_text(encoding="utf-8")) for path in site.rglob("*.html")}
 
 
+@pytest.mark.thorough
 def test_each_subject_has_a_page_with_a_stable_address(site: Path) -> None:
     addresses = {path.relative_to(site).as_posix() for path in site.rglob("*.html")}
 
@@ -153,6 +154,7 @@ def test_a_directory_that_cannot_be_written_is_named(envsolve: Envsolve, tmp_pat
     assert "output-not-writable" in result.err
 
 
+@pytest.mark.thorough
 def test_the_command_says_how_many_pages_it_wrote(envsolve: Envsolve, tmp_path: Path) -> None:
     matrix = tmp_path / "matrix"
     matrix.mkdir()

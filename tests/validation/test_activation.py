@@ -101,6 +101,7 @@ def test_the_last_output_of_a_script_is_evidence(tmp_path: Path) -> None:
     assert finding.evidence[1:] == ("one", "no such licence", "\0" * 300)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     "text", ["sleep 600", "trap '' TERM; while :; do :; done", "while :; do echo; done > /dev/null"]
 )

@@ -65,6 +65,7 @@ def test_a_library_that_ends_the_process_gives_no_result(children: Children, tmp
     assert outcome.ending.exit_code == 0
 
 
+@pytest.mark.thorough
 def test_a_hang_is_ended_with_its_children(children: Children, tmp_path: Path) -> None:
     pid_file = tmp_path / "pid"
     body = (

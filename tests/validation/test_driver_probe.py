@@ -121,6 +121,7 @@ def test_messages_of_the_drivers_compiler_are_reported(fake_driver: FakeDriver) 
     assert kernel["jit_log"] == "ptxas application ptx input, line 1; fatal : fake parsing error"
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(("kernel", "stage"), [("hang", "cuCtxSynchronize@1"), ("crash", "cuLaunchKernel@1")])
 def test_a_hanging_probe_has_reported_what_it_found(fake_driver: FakeDriver, kernel: str, stage: str) -> None:
     outcome = probed(fake_driver, gpus="all", devices=[RTX_4090] * 2, kernel=f"{kernel}@1", timeout=SOON)
@@ -135,6 +136,7 @@ def test_the_call_that_ends_the_process_was_announced_last(fake_driver: FakeDriv
     assert probed(fake_driver, crash=[call.partition("@")[0]]).stage == call
 
 
+@pytest.mark.thorough
 def test_burn_repeats_the_kernel_with_other_numbers(fake_driver: FakeDriver) -> None:
     (kernel,) = kernels_of(fake_driver, burn=HALF_A_SECOND)
     assert kernel["ok"]
@@ -142,6 +144,7 @@ def test_burn_repeats_the_kernel_with_other_numbers(fake_driver: FakeDriver) -> 
     assert kernel["burn"]["wrong_rounds"] == 0
 
 
+@pytest.mark.thorough
 def test_burn_finds_an_intermittent_fault(fake_driver: FakeDriver) -> None:
     (kernel,) = kernels_of(fake_driver, burn=HALF_A_SECOND, kernel="flaky")
     assert (kernel["ok"], kernel["mismatches"], kernel["burn"]["wrong_rounds"]) == (False, 1, 1)

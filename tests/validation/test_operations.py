@@ -192,6 +192,7 @@ def test_an_empty_result_is_not_ok(run: Run) -> None:
     assert (last["ok"], last["learns"]) == (False, False)
 
 
+@pytest.mark.thorough
 def test_losses_that_do_not_decrease_are_reported(run: Run) -> None:
     class Stubborn(Sound):
         def training(self, lesson: Lesson) -> Outcome:

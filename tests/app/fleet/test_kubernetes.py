@@ -79,6 +79,7 @@ def spec_of(cluster: Api, name: str = "passes") -> Any:
     return next(it for it in cluster.seen if node_of(it) == name)["spec"]["template"]["spec"]
 
 
+@pytest.mark.thorough
 def test_every_node_answers_or_is_reported(validate: Validate, cluster: Api) -> None:
     fates = "passes differs has-fewer-gpus fails has-no-envsolve prints-nonsense has-no-memory is-evicted has-no-image"
     done = validate(f"{fates} has-no-quota is-drained forgets has-no-log", "--timeout", "60")
@@ -101,6 +102,7 @@ def test_every_node_answers_or_is_reported(validate: Validate, cluster: Api) -> 
     assert cluster.jobs == {}
 
 
+@pytest.mark.thorough
 def test_a_node_that_times_out_is_reported_with_its_state(validate: Validate, cluster: Api) -> None:
     done = validate("hangs is-full passes", "--timeout", "6", "--json")
     found = {it["node"]: it for it in json.loads(done.out)["nodes"]}
@@ -126,6 +128,7 @@ def test_an_interrupt_deletes_the_jobs(validate: Validate, cluster: Api, kubectl
     assert cluster.jobs == {}
 
 
+@pytest.mark.thorough
 def test_a_suspended_job_is_waited_for(validate: Validate, cluster: Api, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(kubernetes, "_PATIENCE", 10.0)
     cluster.suspends = True
@@ -151,12 +154,14 @@ def test_a_pod_is_bound_to_its_node_and_gets_its_gpus(validate: Validate, cluste
     assert (job["spec"]["backoffLimit"], job["spec"]["activeDeadlineSeconds"]) == (0, 60)
 
 
+@pytest.mark.thorough
 def test_parallel_jobs_are_limited(validate: Validate, cluster: Api) -> None:
     done = validate("passes differs fails", "--jobs", "1", "--timeout", "60")
     assert done.out.splitlines()[0] == "2 of 3 nodes passed"
     assert (cluster.most, len(cluster.seen)) == (1, 3)
 
 
+@pytest.mark.thorough
 def test_a_group_may_have_its_own_image(validate: Validate, cluster: Api) -> None:
     images = ("--image", "new:1", "--image", "differs-pool=old:1", "--image", "fails=odd:1")
     validate("passes differs fails", "--timeout", "60", image=images)
@@ -164,6 +169,7 @@ def test_a_group_may_have_its_own_image(validate: Validate, cluster: Api) -> Non
     assert used == {"passes": "new:1", "differs": "old:1", "fails": "odd:1"}
 
 
+@pytest.mark.thorough
 def test_only_failed_nodes_run_again(validate: Validate, cluster: Api) -> None:
     Path("report.json").write_text(validate("passes fails", "--json", "--timeout", "60").out)
     again = validate("passes fails", "--again", "report.json", "--timeout", "60")
@@ -192,6 +198,7 @@ def test_a_manifest_is_printed_on_stdout(validate: Validate) -> None:
     assert [it["kind"] for it in items] == ["Job"]
 
 
+@pytest.mark.thorough
 def test_a_refused_job_is_reported(validate: Validate, cluster: Api) -> None:
     refused = validate("is-forbidden")
     assert (refused.code, refused.err.splitlines()[:2]) == (
@@ -205,6 +212,7 @@ def test_a_refused_job_is_reported(validate: Validate, cluster: Api) -> None:
     assert some.out.splitlines()[1].startswith("is-forbidden: no-answer, its Job was not created: ")
 
 
+@pytest.mark.thorough
 def test_an_unreachable_cluster_is_reported(validate: Validate, cluster: Api, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(kubernetes, "_PATIENCE", 2.0)
     cluster.is_down = True
@@ -220,6 +228,7 @@ def test_a_missing_kubectl_is_reported(validate: Validate) -> None:
     assert "no-such-kubectl -n ml auth can-i create jobs" in refused.err
 
 
+@pytest.mark.thorough
 def test_unexpected_output_of_kubectl_is_reported(
     validate: Validate, kubectl: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

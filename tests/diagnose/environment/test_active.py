@@ -62,6 +62,7 @@ def test_a_removed_active_environment_is_reported_beside_the_examined_one(empty:
     assert "is a link to /nonexistent/bin/python3.9, which is not there" in finding.cause
 
 
+@pytest.mark.thorough
 def test_a_complete_active_environment_is_not_a_fault(empty: Patient, venv: Path) -> None:
     assert names(empty.report(variables={"VIRTUAL_ENV": str(venv)}).findings) == []
     assert names(empty.report(variables={"VIRTUAL_ENV": ""}).findings) == []

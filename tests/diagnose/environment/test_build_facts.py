@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from envsolve.model.capability import ComputeCapability
 from envsolve.model.finding import Finding, Severity
 from tests.binary.device_library import library_for_torch
@@ -15,6 +17,7 @@ def found(patient: Patient, about: str, *gpus: ComputeCapability) -> list[Findin
     return [it for it in patient.report(host(*gpus) if gpus else None).findings if it.about == about]
 
 
+@pytest.mark.thorough
 def test_a_package_without_code_for_the_gpu_is_found(stack: Patient) -> None:
     stack.install("xformers", "0.0.32")
     (finding,) = found(stack, "xformers", PASCAL)
@@ -24,6 +27,7 @@ def test_a_package_without_code_for_the_gpu_is_found(stack: Patient) -> None:
     assert found(stack, "xformers", TURING) == []
 
 
+@pytest.mark.thorough
 def test_a_package_without_code_for_this_gpu_should_be_compiled(stack: Patient) -> None:
     stack.install("vllm", "0.10.0")
     (finding,) = found(stack, "vllm", PASCAL)
@@ -39,6 +43,7 @@ def test_a_package_for_another_cuda_than_the_framework_s_is_found(stack: Patient
     assert finding.commands == (pip("install", "'vllm>=0.17.0,<0.20.0'"),)
 
 
+@pytest.mark.thorough
 def test_a_package_that_only_loses_a_feature_is_a_warning(stack: Patient) -> None:
     stack.install("xformers", "0.0.33")
     (finding,) = found(stack, "xformers")
@@ -67,6 +72,7 @@ def test_a_package_that_lacks_an_undeclared_requirement_is_found(empty: Patient)
     assert pip("install", "tf-keras") in [command for it in findings for command in it.commands]
 
 
+@pytest.mark.thorough
 def test_unknown_packages_are_not_a_fault(stack: Patient) -> None:
     stack.install("xformers", "9.9.9")
     stack.install("mamba-ssm", "2.3.0")
@@ -74,6 +80,7 @@ def test_unknown_packages_are_not_a_fault(stack: Patient) -> None:
     assert {it.about for it in stack.report(host(TURING)).findings} & {"xformers", "mamba-ssm"} == set()
 
 
+@pytest.mark.thorough
 def test_a_package_that_the_matrix_does_not_know_is_read(stack: Patient) -> None:
     library = stack.site / "kernels" / "_C.abi3.so"
     library.parent.mkdir()
@@ -88,6 +95,7 @@ def test_a_package_that_the_matrix_does_not_know_is_read(stack: Patient) -> None
     assert not {"no-code-for-gpu", "companion-mismatch"} & {it.id for it in found(stack, "kernels", PASCAL)}
 
 
+@pytest.mark.thorough
 def test_an_extension_for_another_pytorch_is_found(stack: Patient) -> None:
     library = stack.site / "kernels" / "_C.abi3.so"
     library.parent.mkdir()

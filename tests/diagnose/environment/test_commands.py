@@ -114,6 +114,7 @@ def test_the_shell_of_windows_is_recognised_by_its_prompt() -> None:
     assert shell_of(POWERSHELL, windows=True) is Shell.POWERSHELL
 
 
+@pytest.mark.thorough
 def test_findings_of_validate_name_the_environment_too(stack: Patient) -> None:
     """Those of a missing library and of a CPU build are made where the environment's directory is unknown."""
     (stack.site / "nvidia/cublas/lib/libcublas.so.12").unlink()

@@ -18,6 +18,7 @@ def _cudnn_of_conda(stack: Patient, version: str) -> None:
     stack.conda("libcudnn", version, "h1", f"lib/{CUDNN}")
 
 
+@pytest.mark.thorough
 def test_a_library_of_conda_and_of_pip_gets_with_both_versions(stack: Patient) -> None:
     _cudnn_of_conda(stack, "9.12.0.46")
     finding = stack.only("conda-pip-clash", Severity.WARNING)
@@ -27,6 +28,7 @@ def test_a_library_of_conda_and_of_pip_gets_with_both_versions(stack: Patient) -
     assert finding.commands == ("envsolve -f pytorch --gpu auto --source conda-forge > environment.yml",)
 
 
+@pytest.mark.thorough
 def test_the_same_version_from_both_is_mentioned(stack: Patient) -> None:
     _cudnn_of_conda(stack, "9.10.2.21")
     stack.only("conda-pip-clash", Severity.INFO)

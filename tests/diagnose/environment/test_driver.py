@@ -52,6 +52,7 @@ def test_under_wsl_the_numbers_are_those_of_windows(stack: Patient) -> None:
     assert "needs driver 52" in finding.cause
 
 
+@pytest.mark.thorough
 def test_ptx_alone_needs_a_driver_that_supports_its_cuda_in_full(stack: Patient) -> None:
     for file in stack.site.glob("nvidia/*/lib/*.so*"):
         stack.library(str(file.relative_to(stack.site)), code=fat_binary((80, 120)), runpath="$ORIGIN")

@@ -38,6 +38,7 @@ def _venv(root: Path) -> Path:
     return root
 
 
+@pytest.mark.thorough
 def test_an_environment_that_runs_is_queried(tmp_path: Path) -> None:
     venv = _venv(tmp_path / "venv")
     found = _found(venv)
@@ -179,6 +180,7 @@ def test_a_directory_in_the_place_of_the_program_is_reported(stack: Patient) -> 
     assert f"{stack.root}/bin/python is a directory and no program" in finding.cause
 
 
+@pytest.mark.thorough
 def test_how_an_environment_was_found_is_reported(tmp_path: Path) -> None:
     venv = _venv(tmp_path / "venv")
     assert _found(venv).origin == "--prefix"
@@ -188,6 +190,7 @@ def test_how_an_environment_was_found_is_reported(tmp_path: Path) -> None:
     assert _found(PATH=str(tmp_path)).origin == "the Python that runs envsolve"
 
 
+@pytest.mark.thorough
 def test_an_error_suggests_a_nearby_environment(tmp_path: Path) -> None:
     _venv(tmp_path / "my env")
     with pytest.raises(UsageError) as raised:
@@ -205,6 +208,7 @@ def test_a_hanging_python_is_given_up(stack: Patient) -> None:
     assert "did not answer within 0.3 seconds" in finding.cause
 
 
+@pytest.mark.thorough
 def test_python_home_is_named_if_it_is_the_cause(tmp_path: Path) -> None:
     venv = _venv(tmp_path / "venv")
     (finding,) = _found(venv, PYTHONHOME="/nonexistent").findings
@@ -251,6 +255,7 @@ def test_a_conda_environment_of_compilers_is_not_broken(tmp_path: Path) -> None:
     assert [it.id for it in found.findings] == ["environment-without-python"]
 
 
+@pytest.mark.thorough
 def test_a_link_to_the_python_of_another_environment_is_found(tmp_path: Path) -> None:
     other = _venv(tmp_path / "other")
     patient = Patient(tmp_path / "mine")

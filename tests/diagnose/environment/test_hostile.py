@@ -131,6 +131,7 @@ HOSTILE: dict[str, Callable[[Patient], None]] = {
 }
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("spoil", HOSTILE.values(), ids=HOSTILE)
 def test_nothing_raises_and_everything_can_be_written(empty: Patient, spoil: Callable[[Patient], None]) -> None:
     spoil(empty)

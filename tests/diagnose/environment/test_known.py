@@ -39,6 +39,7 @@ def test_without_a_gpu_a_library_that_only_a_gpu_needs_is_a_warning(empty: Patie
     empty.only("library-missing", Severity.WARNING, host())
 
 
+@pytest.mark.thorough
 def test_a_cpu_build_beside_a_gpu_is_an_error(empty: Patient) -> None:
     empty.torch(version="2.8.0+cpu", cuda=None)
     empty.only("cpu-build", Severity.ERROR)
@@ -96,6 +97,7 @@ def test_the_owner_of_a_shared_file_is_reported(empty: Patient, size: int, winne
     )
 
 
+@pytest.mark.thorough
 def test_without_the_interpreter_the_loader_is_still_simulated(stack: Patient, tmp_path: Path) -> None:
     """For the processor of this process, which replaces it."""
     _remove_cublas(stack)

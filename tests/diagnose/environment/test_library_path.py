@@ -89,6 +89,7 @@ def test_copies_behind_those_that_are_loaded_are_mentioned(stack: Patient, tmp_p
     assert finding.evidence == (f"{own} is taken, {tmp_path}/libcudart.so.12 lies behind it",)
 
 
+@pytest.mark.thorough
 def test_directories_without_cuda_are_ignored(stack: Patient, tmp_path: Path) -> None:
     stack.library("libown.so.1", root=tmp_path)
     assert names(stack.report(variables={"LD_LIBRARY_PATH": f"{tmp_path}::/nonexistent"}).findings) == []
@@ -113,6 +114,7 @@ def test_preloading_something_else_is_no_fault(stack: Patient, tmp_path: Path) -
     assert names(stack.report(variables={"LD_PRELOAD": str(library)}).findings) == []
 
 
+@pytest.mark.thorough
 def test_an_empty_entry_in_a_search_path_matters_where_a_library_lies(stack: Patient, tmp_path: Path) -> None:
     """nvidia-cuda-nvrtc-cu12 12.8.93 has the search path ``$ORIGIN:``."""
     nvrtc = "nvidia/cuda_nvrtc/lib/libnvrtc.so.12"

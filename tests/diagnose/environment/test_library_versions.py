@@ -35,6 +35,7 @@ def _with_sparse(stack: Patient) -> None:
     stack.uninstall("torch")
 
 
+@pytest.mark.thorough
 def test_a_function_that_the_other_library_lacks_is_found_before_the_loader_does(stack: Patient) -> None:
     _needing_link(stack.site, "12_4")
     stack.install("nvidia-nvjitlink-cu12", "12.4.127", LINK)
@@ -52,6 +53,7 @@ def test_libraries_of_one_release_are_no_fault(stack: Patient) -> None:
     assert names(stack.report().findings) == []
 
 
+@pytest.mark.thorough
 def test_a_library_shadowed_by_ld_library_path_should_be_removed_from_it(stack: Patient, tmp_path: Path) -> None:
     _needing_link(stack.site, "12_5")
     _with_sparse(stack)
@@ -96,6 +98,7 @@ def test_a_cudnn_that_is_older_than_that_of_the_build_is_reported(stack: Patient
     assert finding.commands[0] == pip("install", "'nvidia-cudnn-cu12>=9.10,<10'")
 
 
+@pytest.mark.thorough
 def test_the_version_of_a_library_without_a_package_is_that_of_its_file(stack: Patient, tmp_path: Path) -> None:
     """A cuDNN of the system: libcudnn.so.9 is a link to libcudnn.so.9.1.0."""
     tmp_path = tmp_path / "system"
@@ -124,6 +127,7 @@ def test_parts_of_cudnn_from_two_places_are_of_two_releases(stack: Patient, tmp_
     assert f"{stack.site / CUDNN} (9.10.2.21)" in findings[0].cause
 
 
+@pytest.mark.thorough
 def test_a_cxx_library_that_is_too_old_is_reported_with_both_versions(stack: Patient, tmp_path: Path) -> None:
     (tmp_path / "needs").write_text("GLIBCXX_3.4.99 { global: *; };\n")
     (tmp_path / "has").write_text("GLIBCXX_3.4.30 { global: *; };\n")

@@ -23,6 +23,7 @@ def test_a_package_whose_files_are_gone_is_an_error(empty: Patient) -> None:
     assert finding.evidence[0] == f"missing: {empty.site}/nvidia/nccl/lib/libnccl.so.2"
 
 
+@pytest.mark.thorough
 def test_a_few_files_that_are_gone_are_a_warning(stack: Patient) -> None:
     (stack.site / "torch/version.py").rename(stack.site / "torch/version.txt")
     modules = [f"torch/of/{number}.py" for number in range(9)]
@@ -48,6 +49,7 @@ def test_packages_outside_of_the_gpu_stack_may_lack_files(empty: Patient) -> Non
     assert names(empty.report().findings) == []
 
 
+@pytest.mark.thorough
 def test_a_library_of_another_size_than_recorded_was_written_over(stack: Patient) -> None:
     file = stack.site / CUDNN
     file.write_bytes(file.read_bytes() + b"\0" * 16)
@@ -148,6 +150,7 @@ def test_an_editable_package_has_its_files_elsewhere(empty: Patient, tmp_path: P
     assert names(empty.report().findings) == []
 
 
+@pytest.mark.thorough
 def test_leftover_packages_of_another_cuda_are_mentioned(stack: Patient) -> None:
     stack.install("nvidia-cublas-cu11", "11.11.3.6")
     stack.install("nvidia-cublas", "13.0.2.14")

@@ -110,6 +110,7 @@ def test_in_a_conda_environment_the_package_is_conda_s(environment: Environment)
     assert finding.commands == ("conda install -c conda-forge libcublas",)
 
 
+@pytest.mark.thorough
 def test_libraries_that_tensorflow_opens_by_name_are_required_with_a_gpu(environment: Environment) -> None:
     environment.nvidia(without=("libcudart.so.12",))
     environment.tensorflow()
@@ -293,6 +294,7 @@ def test_metadata_of_conda_reports_a_cpu_build(environment: Environment) -> None
     assert finding.evidence == ("the build of the conda package is cpu_generic_py312_h1",)
 
 
+@pytest.mark.thorough
 def test_a_framework_for_a_newer_c_library_is_reported_before_it_is_imported(
     environment: Environment,
 ) -> None:

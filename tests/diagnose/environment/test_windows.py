@@ -54,6 +54,7 @@ def test_without_a_framework_it_is_not_needed(empty: Patient, tmp_path: Path) ->
     assert _found(empty, tmp_path / "Windows") == []
 
 
+@pytest.mark.thorough
 def test_without_a_gpu_a_dll_that_the_import_needs_is_still_missed(empty: Patient, tmp_path: Path) -> None:
     empty.write("torch/__init__.py")
     empty.write("torch/version.py", "__version__ = '2.8.0+cu128'\ncuda = '12.8'\nhip = None\n")

@@ -116,6 +116,7 @@ def test_a_new_gpu_may_need_a_newer_driver(tmp_path: Path) -> None:
     assert "Install a newer NVIDIA driver" in finding.fix
 
 
+@pytest.mark.thorough
 def test_the_remedy_of_a_container_is_that_of_its_kind(tmp_path: Path) -> None:
     bare = {**removed(driver_libraries()), "dev/nvidiactl": None, "dev/nvidia0": None, "dev/nvidia-uvm": None}
     commands = {}

@@ -166,6 +166,7 @@ def unlike(count: int) -> bytes:
     return b"".join(f"driver {''.join(letters[int(it, 16)] for it in f'{n:x}')}\n".encode() for n in range(count))
 
 
+@pytest.mark.thorough
 def test_the_beginning_and_the_end_of_an_endless_log_are_returned() -> None:
     found = read(unlike(MOST_LINES + LAST_LINES + 502))
     assert [found[place].number for place in (0, MOST_LINES - 1, MOST_LINES, -1)] == [
@@ -174,6 +175,7 @@ def test_the_beginning_and_the_end_of_an_endless_log_are_returned() -> None:
     assert sum(it.left_out for it in found) == found[MOST_LINES].left_out == 502
 
 
+@pytest.mark.thorough
 def test_a_log_within_the_limit_is_returned_completely() -> None:
     found = read(unlike(MOST_LINES + LAST_LINES))
     assert (len(found), sum(it.left_out for it in found)) == (MOST_LINES + LAST_LINES, 0)

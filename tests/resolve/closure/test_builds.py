@@ -98,6 +98,7 @@ def needy(builder: Shelf, first_line: bytes) -> None:
     builder.add("app", [sdist("app", "1.0", static=False, members=members)])
 
 
+@pytest.mark.thorough
 def test_a_build_that_needs_older_tools_gets_them_with_a_note(
     builder: Shelf, words: list[str], envsolve: Envsolve
 ) -> None:
@@ -109,6 +110,7 @@ def test_a_build_that_needs_older_tools_gets_them_with_a_note(
     assert f"note: {message}\n" in result.err
 
 
+@pytest.mark.thorough
 def test_a_build_that_also_fails_with_older_tools_reports_both(
     builder: Shelf, words: list[str], envsolve: Envsolve
 ) -> None:
@@ -121,6 +123,7 @@ def test_a_build_that_also_fails_with_older_tools_reports_both(
     assert "pip wheel" not in result.err  # no module of the machine's own would help
 
 
+@pytest.mark.thorough
 def test_build_constraints_bound_what_a_build_requires_and_the_lock_records_them(
     builder: Shelf, words: list[str], envsolve: Envsolve, tmp_path: Path
 ) -> None:

@@ -170,12 +170,14 @@ def _tightened(
     return number, {name: tightened[name] for name in named}
 
 
+@pytest.mark.thorough
 @often
 @given(questions())
 def test_the_answer_is_the_best_of_all(question: Question) -> None:
     assert found_for(question, question.named) == best_of_all(question)
 
 
+@pytest.mark.thorough
 @often
 @given(questions())
 def test_facts_common_to_all_answers_exclude_none_of_them(question: Question) -> None:
@@ -185,6 +187,7 @@ def test_facts_common_to_all_answers_exclude_none_of_them(question: Question) ->
         assert found_for(question, question.named) == best_of_all(question)
 
 
+@pytest.mark.thorough
 @often
 @given(questions())
 def test_the_order_of_requirements_does_not_matter(question: Question) -> None:
@@ -274,6 +277,7 @@ def stacks(draw: st.DrawFn) -> Stack:
     return Stack(question._replace(tags=tags), wants, draw(some), admitted)
 
 
+@pytest.mark.thorough
 @often
 @given(stacks())
 def test_frameworks_packages_and_the_python_are_the_best_of_all_together(stack: Stack) -> None:
