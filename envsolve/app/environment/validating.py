@@ -194,9 +194,10 @@ def _nearer(host: Host, environ: Mapping[str, str], matrix: Matrix) -> Callable[
         return examine_machine(Survey(Machine(host.platform, environ), thorough, matrix)).findings
 
     def nearer(finding: Finding) -> Finding:
-        from envsolve.diagnose.machine.nearest import explains
+        from envsolve.diagnose.machine.nearest import explains, has_nearer
 
-        cause = next((it for it in of_machine() if explains(it, finding)), None)
+        causes = of_machine() if has_nearer(finding.id) else ()
+        cause = next((it for it in causes if explains(it, finding)), None)
         if cause is None:
             return finding
         evidence = tuple(dict.fromkeys((*cause.evidence, *finding.evidence)))

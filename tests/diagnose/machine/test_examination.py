@@ -13,9 +13,10 @@ from hypothesis import strategies as st
 
 from envsolve.diagnose.machine import examination, examine_machine, nearest_the_cause
 from envsolve.diagnose.machine.examination import CHECKS
-from envsolve.diagnose.machine.nearest import EXPLAINS
+from envsolve.diagnose.machine.nearest import nearer
 from envsolve.diagnose.machine.survey import Survey
 from envsolve.errors import MatrixError
+from envsolve.findings.catalogue import shipped
 from envsolve.matrix import Matrix
 from envsolve.model.finding import Finding, Severity
 from tests.diagnose.machine.recorded import (
@@ -104,13 +105,23 @@ def test_findings_about_different_things_stay_apart() -> None:
     assert len(nearest_the_cause((finding("x", about="pytorch"), finding("x", about="jax")))) == 2
 
 
+EXPLAINED = {name: it.explains for name, it in nearer().items()}
+
+
+def test_every_finding_in_the_table_exists() -> None:
+    catalogue = shipped()
+    known = {catalogue.entry(name).finding for name in catalogue}
+    named = {name for first, it in nearer().items() for name in (first, *it.explains, *it.settles)}
+    assert named <= known
+
+
 def test_no_two_findings_explain_one_another() -> None:
     """Or both would be dropped, and the fault with them."""
-    order = TopologicalSorter({name: set(explained) for name, explained in EXPLAINS.items()})
-    assert set(EXPLAINS) <= set(order.static_order())
+    order = TopologicalSorter({name: set(explained) for name, explained in EXPLAINED.items()})
+    assert set(EXPLAINED) <= set(order.static_order())
 
 
-@given(st.lists(st.sampled_from([*EXPLAINS, *(it for explained in EXPLAINS.values() for it in explained)]), min_size=1))
+@given(st.lists(st.sampled_from([*EXPLAINED, *(it for ids in EXPLAINED.values() for it in ids)]), min_size=1))
 def test_some_finding_always_remains(names: list[str]) -> None:
     remaining = nearest_the_cause(map(finding, names))
     assert remaining
