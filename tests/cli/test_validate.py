@@ -236,6 +236,33 @@ def test_a_variable_that_forces_ptx_is_the_cause_of_missing_code(fake_driver: Fa
     assert any("no kernel image" in line for line in finding["evidence"])
 
 
+@pytest.mark.parametrize(
+    ("more", "expected", "times"),
+    [
+        pytest.param({"ENVSOLVE_TEST_TORCH": "wrong-matmul"}, "wrong-result", 0, id="that nothing can explain"),
+        pytest.param({"fail": {"cuInit": 999}}, "driver-unknown-error", 1, id="that something may explain"),
+        pytest.param(
+            {"fail": {"nvmlInitWithFlags": 999, "cuInit": 999}}, "driver-unknown-error", 1, id="of a machine known well"
+        ),
+    ],
+)
+def test_the_machine_is_detected_thoroughly_at_most_once_and_only_for_a_failure(
+    fake_driver: FakeDriver, with_torch: Path, tmp_path: Path, more: dict[str, Any], expected: str, times: int
+) -> None:
+    """nvidia-smi, which only a thorough detection or an incomplete one starts, counts how often it is started."""
+    started = tmp_path / "started"
+    counting = tmp_path / "bin/nvidia-smi"
+    counting.parent.mkdir()
+    environ = machine(fake_driver, **more)
+    real = shutil.which("nvidia-smi", path=environ["PATH"])
+    counting.write_text(f"#!/bin/sh\ntest $# -gt 0 || echo once >> '{started}'\nexec '{real}' \"$@\"\n")
+    counting.chmod(0o755)
+    environ["PATH"] = f"{counting.parent}:{environ['PATH']}"
+    answer = validated(environ, "--prefix", str(with_torch))
+    assert expected in {finding["id"] for finding in answer["findings"]}
+    assert (started.read_text() if started.exists() else "").count("once") == times
+
+
 @pytest.mark.thorough
 def test_a_package_without_code_for_the_gpu_fails(fake_driver: FakeDriver, with_torch: Path) -> None:
     site = site_of(with_torch)

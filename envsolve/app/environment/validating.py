@@ -189,8 +189,10 @@ def _nearer(host: Host, environ: Mapping[str, str], matrix: Matrix) -> Callable[
         from envsolve.diagnose.machine import Survey, examine_machine
         from envsolve.host.detection import detect
         from envsolve.host.machine import Machine
+        from envsolve.host.probe import Source
 
-        thorough = detect(environ=environ, pci_table=matrix.gpu_of_pci_id)
+        has_all = any(it.source == Source.LIBCUDA for it in host.readings)
+        thorough = host if has_all else detect(environ=environ, pci_table=matrix.gpu_of_pci_id)
         return examine_machine(Survey(Machine(host.platform, environ), thorough, matrix)).findings
 
     def nearer(finding: Finding) -> Finding:
