@@ -92,6 +92,7 @@ def test_a_gpu_with_correct_results_passes(fake_driver: FakeDriver, with_torch: 
         "convolution",
         "convolution-backward",
         "training",
+        "run-time-compilation",
     ]
 
 
