@@ -138,16 +138,18 @@ def check_container(survey: Survey) -> Iterator[Finding]:
     without_compute = Variables(driver_capabilities=capabilities).container_without_compute
     variable = CAPABILITIES if without_compute else DEVICES
     value = survey.environ.get(variable)
-    module = f"kernel module {survey.module_version or 'of no known version'}"
+    module = f"kernel module {survey.module_version or 'of no known version'}" if survey.module_is_loaded else None
     evidence = (
         *([] if value is None else [f"{variable}={value}"]),
         f"{container.mark} ({container.kind})",
-        *([module] if survey.module_is_loaded else []),
+        *([] if module is None else [module]),
         *([] if survey.libcuda is None else [f"{survey.libcuda} is empty"]),
         *survey.gpus_seen,
     )
     identifier = "container-without-compute" if without_compute else "container-without-gpu"
-    yield survey.finding(identifier, evidence, value=value, kind=container.kind)
+    nodes = tuple(_nodes(survey))
+    known = {"value": value, "kind": container.kind, "files": nodes, "module_version": module}
+    yield survey.finding(identifier, (*evidence, *nodes), **known)
 
 
 def _lacks_library(survey: Survey) -> bool:
@@ -171,7 +173,7 @@ def check_device_files(survey: Survey) -> Iterator[Finding]:
 
 
 def _of_driver(survey: Survey) -> Iterator[Finding]:
-    nodes = [f"/dev/{name}" for name in survey.files.names("/dev") if _GPU.match(name)]
+    nodes = _nodes(survey)
     present = [path for path in (_CONTROL, _MEMORY) if survey.files.exists(path)]
     missing = [] if _CONTROL in present else [_CONTROL]
     missing += [] if nodes else ["/dev/nvidia0"]
@@ -180,6 +182,11 @@ def _of_driver(survey: Survey) -> Iterator[Finding]:
     elif _MEMORY not in present and survey.libcuda is not None:
         yield _without_memory_file(survey)
     yield from _closed(survey, [*present, *nodes])
+
+
+def _nodes(survey: Survey) -> list[str]:
+    """The device files of GPUs."""
+    return [f"/dev/{name}" for name in survey.files.names("/dev") if _GPU.match(name)]
 
 
 def _missing(survey: Survey, missing: list[str]) -> Iterator[Finding]:

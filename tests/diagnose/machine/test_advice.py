@@ -15,6 +15,7 @@ from envsolve.model.host import Platform, Reading
 from envsolve.validation.places import Place, facts_of
 from tests.diagnose.machine.faults_driver import DRIVER_FAULTS
 from tests.diagnose.machine.recorded import (
+    DEVICE_FILES,
     MULTIARCH,
     NO_DRIVER,
     Case,
@@ -136,6 +137,18 @@ def test_the_remedy_of_a_container_is_that_of_its_kind(tmp_path: Path) -> None:
     assert commands["kubernetes"] == ("kubectl describe nodes | grep nvidia.com/gpu",)
     assert commands["lxc"]
     assert commands["unknown"] == ()
+
+
+def test_a_container_with_device_files_lacks_only_the_libraries(tmp_path: Path) -> None:
+    bare = {**removed(driver_libraries()), ".dockerenv": ""}
+    with_files = the_finding(tmp_path / "with", Case(bare, cached=()), "container-without-gpu")
+    assert "device files without the driver" in with_files.title
+    assert "/dev/nvidia0 was added" in with_files.cause
+    nothing = {**bare, **removed(DEVICE_FILES), **removed(module()), "sys/module/nvidia": None}
+    without = the_finding(tmp_path / "without", Case(nothing, cached=()), "container-without-gpu")
+    assert "started without GPUs" in without.title
+    assert "the host needs the driver as well" in without.cause
+    assert "the host needs" not in with_files.cause
 
 
 def test_wsl_is_no_container(tmp_path: Path) -> None:
