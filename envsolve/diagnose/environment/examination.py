@@ -26,7 +26,7 @@ from envsolve.diagnose.environment.checks import (
     requirements,
 )
 from envsolve.diagnose.environment.checks.gpu_code import code_in_libraries, cpu_builds
-from envsolve.diagnose.environment.checks.libraries import damaged_libraries, foreign_libraries, stubs, two_majors
+from envsolve.diagnose.environment.checks.libraries import damaged_libraries, foreign_libraries, two_majors
 from envsolve.diagnose.environment.checks.library_versions import cudnn_of_two_releases, old_c_library
 from envsolve.diagnose.environment.checks.missing import missing_dlls, missing_libraries
 from envsolve.diagnose.environment.checks.package_files import two_distributions
@@ -89,7 +89,7 @@ what pathlib raises for circular links before Python 3.13, and RecursionError is
 """
 _OF_LIBRARIES = (
     *(cpu_builds, two_distributions, old_c_library, damaged_libraries, missing_libraries, missing_dlls),
-    *(foreign_libraries, two_majors, cudnn_of_two_releases, stubs, code_in_libraries),
+    *(foreign_libraries, two_majors, cudnn_of_two_releases, code_in_libraries),
 )
 _LOCAL = re.compile(r"\+cu(\d+)(\d)\b")
 _OWN_VERSION = ("cuda-toolkit", "cudatoolkit")

@@ -209,6 +209,20 @@ def test_a_stub_beside_the_path_is_no_other_way_to_the_driver(tmp_path: Path) ->
     assert finding.commands == ("export LD_LIBRARY_PATH=/opt/driver",)
 
 
+def test_a_stub_is_removed_and_the_driver_behind_it_stays(tmp_path: Path) -> None:
+    case = _on_the_path("/opt/x/stubs", "/opt/driver", driver="opt/driver")
+    case = case._replace(files={**case.files, "opt/x/stubs/libcuda.so.1": library("libcuda.so.1")})
+    assert the_finding(tmp_path, case, "stub-driver-library").commands == ("export LD_LIBRARY_PATH=/opt/driver",)
+
+
+def test_a_stub_that_the_cache_leads_to_is_not_removed_from_the_library_path(tmp_path: Path) -> None:
+    stub = {"opt/x/stubs/libcuda.so.1": library("libcuda.so.1")}
+    case = Case({**removed(driver_libraries()), **stub}, cached=(("libcuda.so.1", "/opt/x/stubs/libcuda.so.1"),))
+    finding = the_finding(tmp_path, case, "stub-driver-library")
+    assert "ldconfig -p | grep libcuda" in finding.commands
+    assert "unset LD_LIBRARY_PATH" not in finding.commands
+
+
 def test_conda_gets_the_environment_without_its_compatibility_package(tmp_path: Path) -> None:
     prefix = "/opt/my conda"
     files = driver_libraries("550.54.15", "opt/my conda/cuda-compat")
