@@ -17,7 +17,7 @@ from typing import Literal, NamedTuple
 from envsolve.boundary.answers import not_usable
 from envsolve.frameworks import AnyFramework
 from envsolve.model.capability import ComputeCapability
-from envsolve.model.finding import Finding, Severity
+from envsolve.model.finding import Finding, Severity, worst_first
 from envsolve.validation.child import Children, Outcome
 from envsolve.validation.concurrency import at_once
 from envsolve.validation.driver_verdict import Device as Gpu
@@ -105,6 +105,7 @@ def validate(plan: Plan, children: Children, show: Callable[[str], None]) -> Rep
         files = _files(static, round(time.perf_counter() - started, 4), plan)
         with _believed(plan, "libraries"):
             libraries, own = loading.result()
+    libraries = libraries._replace(findings=worst_first(map(plan.nearer, libraries.findings)))
     show(", ".join(framework.title for framework in plan.frameworks))
     runs = _runs(plan, children, driver.reached, patient=any(it.id == _COMPILED_FIRST for it in static.findings))
     frameworks = [*(_judged(run, plan) for run in runs), *_not_tried(plan, driver)]

@@ -264,6 +264,29 @@ def test_the_machine_is_detected_thoroughly_at_most_once_and_only_for_a_failure(
     assert (started.read_text() if started.exists() else "").count("once") == times
 
 
+def test_a_part_of_cudnn_whose_file_is_gone_names_its_package(fake_driver: FakeDriver, with_torch: Path) -> None:
+    site = site_of(with_torch)
+    name = "nvidia/cudnn/lib/libcudnn_cnn.so.9"
+    compiled(site / name, "extern int of_the_lost_part(void); int (*call)(void) = of_the_lost_part;")
+    folder = site / "nvidia_cudnn_cu12-9.10.2.21.dist-info"
+    folder.mkdir()
+    (folder / "METADATA").write_text("Metadata-Version: 2.1\nName: nvidia-cudnn-cu12\nVersion: 9.10.2.21\n")
+    (folder / "RECORD").write_text(f"{name},,\n{name.replace('cnn.so', 'ops.so')},,\n")
+    environ = machine(fake_driver, ENVSOLVE_TEST_TORCH="cudnn")
+    answer = validated(environ, "--prefix", str(with_torch))
+    (finding,) = answer["findings"]
+    assert (finding["id"], finding["severity"], finding["about"]) == (
+        "package-files-missing",
+        "error",
+        "nvidia-cudnn-cu12",
+    )
+    assert {it["name"]: it["finding"] for it in answer["probes"] if it["status"] == "fail"} == {
+        "libraries": "package-files-missing",
+        "pytorch": "package-files-missing",
+    }
+    assert any("undefined symbol: of_the_lost_part" in line for line in finding["evidence"])
+
+
 @pytest.mark.thorough
 def test_a_package_without_code_for_the_gpu_fails(fake_driver: FakeDriver, with_torch: Path) -> None:
     site = site_of(with_torch)

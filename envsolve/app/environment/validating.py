@@ -39,6 +39,7 @@ from envsolve.validation.validator import Device, Plan, validate
 _ROOT = Path("/")
 ENVIRONMENT = "environment"
 """The probe that reports errors of the environment's activation or files."""
+_LOST_FILES = "package-files-missing"
 PACKAGES = "packages"
 """The probe that reports packages outside of the frameworks without code for a GPU, or for another CUDA."""
 
@@ -173,13 +174,15 @@ def _plan(
         places=places_of(_ROOT, windows=host.platform.is_windows),
         examine=partial(_examined, inventory, environ, host, device, frameworks, matrix),
         explain=partial(_explained, inventory, host, matrix),
-        nearer=_nearer(host, environ, matrix),
+        nearer=_nearer(inventory, host, environ, matrix),
         reinstall=lock_command(inventory.prefix),
     )
 
 
-def _nearer(host: Host, environ: Mapping[str, str], matrix: Matrix) -> Callable[[Finding], Finding]:
-    """Replaces a finding by the finding of ``envsolve doctor`` on this machine that explains it.
+def _nearer(
+    inventory: Inventory, host: Host, environ: Mapping[str, str], matrix: Matrix
+) -> Callable[[Finding], Finding]:
+    """Replaces a finding by the one of ``envsolve doctor`` that explains it, about the machine or a package's files.
 
     ``host`` was detected quickly; what explains a failure may need every source.
     """
@@ -195,10 +198,19 @@ def _nearer(host: Host, environ: Mapping[str, str], matrix: Matrix) -> Callable[
         thorough = host if has_all else detect(environ=environ, pci_table=matrix.gpu_of_pci_id)
         return examine_machine(Survey(Machine(host.platform, environ), thorough, matrix)).findings
 
-    def nearer(finding: Finding) -> Finding:
-        from envsolve.diagnose.machine.nearest import explains, has_nearer
+    @cache
+    def of_files() -> tuple[Finding, ...]:
+        from envsolve.diagnose.environment.checks.package_files import missing_files
+        from envsolve.diagnose.environment.scene import Scene
 
-        causes = of_machine() if has_nearer(finding.id) else ()
+        return tuple(missing_files(Scene(inventory, host, environ, matrix)))
+
+    def nearer(finding: Finding) -> Finding:
+        from envsolve.diagnose.machine.nearest import explains, nearer_than
+
+        possible = nearer_than(finding.id)
+        causes = of_files() if _LOST_FILES in possible else ()
+        causes = (*causes, *(of_machine() if possible - {_LOST_FILES} else ()))
         cause = next((it for it in causes if explains(it, finding)), None)
         if cause is None:
             return finding

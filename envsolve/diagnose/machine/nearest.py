@@ -37,9 +37,9 @@ def nearer() -> Mapping[str, Nearer]:
     }
 
 
-def has_nearer(identifier: str) -> bool:
-    """Whether any finding can be nearer to the cause than this one."""
-    return any(identifier in (*it.explains, *it.settles) for it in nearer().values())
+def nearer_than(identifier: str) -> frozenset[str]:
+    """The findings that can be nearer to the cause than this one."""
+    return frozenset(name for name, it in nearer().items() if identifier in (*it.explains, *it.settles))
 
 
 def nearest_the_cause(findings: Iterable[Finding]) -> tuple[Finding, ...]:
