@@ -143,20 +143,21 @@ def _believed(plan: Plan, probe: str) -> Iterator[None]:
 
 
 def visible(environ: Mapping[str, str], index: int) -> dict[str, str]:
-    """``environ`` with a single visible GPU: of those in CUDA_VISIBLE_DEVICES, or else of all.
-
-    Without that variable GPUs are numbered by their place on the bus, like in nvidia-smi; CUDA's default is to begin
-    with the fastest (CUDA C++ programming guide, CUDA_DEVICE_ORDER).
-    """
+    """``environ`` with a single visible GPU: of those in CUDA_VISIBLE_DEVICES, or else of all."""
     listed = environ.get("CUDA_VISIBLE_DEVICES")
     if listed is None:
-        return {**_in_bus_order(environ), "CUDA_VISIBLE_DEVICES": str(index)}
+        return {**numbered(environ), "CUDA_VISIBLE_DEVICES": str(index)}
     entries = [entry.strip() for entry in listed.split(",")]
     return {**environ, "CUDA_VISIBLE_DEVICES": entries[index] if index < len(entries) else "-1"}
 
 
-def _in_bus_order(environ: Mapping[str, str]) -> dict[str, str]:
-    return {**environ, "CUDA_DEVICE_ORDER": "PCI_BUS_ID"}
+def numbered(environ: Mapping[str, str]) -> Mapping[str, str]:
+    """``environ`` with GPUs numbered by their place on the bus, like in nvidia-smi.
+
+    CUDA's default is to begin with the fastest (CUDA_DEVICE_ORDER in the CUDA programming guide). CUDA_VISIBLE_DEVICES
+    was written for that order, so with it nothing changes.
+    """
+    return environ if "CUDA_VISIBLE_DEVICES" in environ else {**environ, "CUDA_DEVICE_ORDER": "PCI_BUS_ID"}
 
 
 def _driver(plan: Plan, children: Children) -> _Driver:
@@ -168,7 +169,7 @@ def _driver(plan: Plan, children: Children) -> _Driver:
         "gpus": list(plan.gpus) if isinstance(plan.gpus, tuple) else plan.gpus,
         "burn": plan.burn,
     }
-    environ = plan.environ if plan.gpus is None else _in_bus_order(plan.environ)
+    environ = plan.environ if plan.gpus is None else numbered(plan.environ)
     count = len(plan.gpus) if isinstance(plan.gpus, tuple) else 1 if plan.gpus is None else plan.gpu_count
     timeout = DRIVER_TIMEOUT + count * (DRIVER_TIMEOUT_PER_GPU + plan.burn)
     outcome = children.run(plan.inventory.executable, "driver", job, environ, timeout)
