@@ -33,7 +33,7 @@ from envsolve.validation.activation import activated
 from envsolve.validation.child import Children
 
 PROBE_SECONDS = 2.0
-"""The timeout in seconds of each slow source of detection, after the GPUs are started. ENVSOLVE_PROBE_TIMEOUT sets it."""
+"""The timeout in seconds of each slow source of detection after the GPUs are started, as ENVSOLVE_PROBE_TIMEOUT."""
 INVENTORY_SECONDS = 4.0
 """The timeout in seconds for the environment's Python to list its packages; after that its files are read instead."""
 WALK_SECONDS = 2.0
