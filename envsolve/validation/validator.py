@@ -97,7 +97,7 @@ class _Driver(NamedTuple):
 def validate(plan: Plan, children: Children, show: Callable[[str], None]) -> Report:
     """Run the probes, in the order at the top of this module. ``show`` gets the progress as text."""
     show("driver, libraries and files")
-    with _threads(1, children) as threads:
+    with waiting_threads(1, children) as threads:
         loading = threads.submit(probe_libraries, plan.inventory, plan.environ, children)
         driver = _driver(plan, children)
         started = time.perf_counter()
@@ -119,7 +119,7 @@ def validate(plan: Plan, children: Children, show: Callable[[str], None]) -> Rep
 
 
 @contextmanager
-def _threads(count: int, children: Children) -> Iterator[ThreadPoolExecutor]:
+def waiting_threads(count: int, children: Children) -> Iterator[ThreadPoolExecutor]:
     """Threads that wait for probes.
 
     An interrupt of this thread ends the probes, so that no thread continues to wait.
@@ -222,7 +222,7 @@ def _runs(plan: Plan, children: Children, gpus: Sequence[Gpu], *, patient: bool)
     found = []
     for gpu in [None] if plan.device == "cpu" else gpus:
         count = at_once(len(plan.frameworks), gpu.memory if gpu is not None else None)
-        with _threads(count, children) as threads:
+        with waiting_threads(count, children) as threads:
             found += list(threads.map(run, plan.frameworks, [gpu] * len(plan.frameworks)))
     return found
 
