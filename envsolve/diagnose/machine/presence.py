@@ -47,8 +47,8 @@ def check_other_drivers(survey: Survey) -> Iterator[Finding]:
         return
     free = [device for device in survey.bus if device.bound_to in _FREE_DRIVERS]
     if free:
-        known = {"gpus": _addresses(free), "free_driver": free[0].bound_to, "way": survey.installation.text}
-        yield _with_way(survey, survey.finding("nouveau-has-gpu", _bound(free), **known))
+        known = {"gpus": _addresses(free), "free_driver": free[0].bound_to}
+        yield survey.finding("nouveau-has-gpu", _bound(free), **known)
     reserved = [device for device in survey.bus if device.bound_to in _FOR_MACHINES]
     if reserved:
         alone = len(reserved) == len(survey.bus) and not survey.working_gpus
@@ -67,13 +67,7 @@ def check_installed(survey: Survey) -> Iterator[Finding]:
     kernel = survey.files.text("/proc/sys/kernel/osrelease") or "unknown"
     path = str(survey.libcuda or ", ".join(survey.misplaced_libraries))
     if survey.libcuda is None and not survey.misplaced_libraries:
-        way = survey.installation.text
-        yield _with_way(
-            survey,
-            survey.finding(
-                "no-driver", evidence, gpus=", ".join(it.label for it in survey.gpus) or "An NVIDIA GPU", way=way
-            ),
-        )
+        yield survey.finding("no-driver", evidence, gpus=", ".join(it.label for it in survey.gpus))
     elif _module_is_built(survey, kernel) is False:
         debian = survey.distribution is not None and survey.distribution.is_a("debian", "ubuntu")
         evidence = (*survey.gpus_seen, f"/lib/modules/{kernel}/modules.dep names no nvidia.ko")
@@ -114,11 +108,6 @@ def _addresses(devices: list[PciDevice]) -> str:
     if len(devices) == 1:
         return f"The GPU at {devices[0].address}"
     return f"Each of the GPUs at {', '.join(it.address for it in devices)}"
-
-
-def _with_way(survey: Survey, finding: Finding) -> Finding:
-    """The finding with the commands that install a driver here as its first commands."""
-    return finding._replace(commands=(*survey.installation.commands, *finding.commands))
 
 
 def _module_is_built(survey: Survey, kernel: str) -> bool | None:

@@ -22,14 +22,12 @@ from envsolve.diagnose.machine.operating_system import (
     Container,
     Distribution,
     Limit,
-    Way,
-    bounds,
     container_of,
     distribution_of,
-    installation,
+    family_of,
 )
 from envsolve.diagnose.machine.toolkit import Toolkit, toolkits_of
-from envsolve.findings.catalogue import make_finding
+from envsolve.findings.catalogue import make_finding, shipped
 from envsolve.host.device_nodes import module_is_loaded
 from envsolve.host.evidence import LIVE_SOURCES
 from envsolve.host.jetson import l4t_release
@@ -114,8 +112,9 @@ class Survey:
     @cached_property
     def facts(self) -> dict[str, object]:
         """The facts of every check: where processes run, and the driver branches that the GPUs allow."""
-        limit = None if self.limit.last is None else bounds(self.limit)
-        return {**facts_of(self.places), "driver_limit": limit}
+        limit = None if self.limit.last is None else shipped().step("driver-bounds", self.limit.facts.get)[0]
+        family = family_of(self.distribution)
+        return {**facts_of(self.places), **self.limit.facts, "driver_limit": limit, "distribution": family}
 
     def finding(self, identifier: str, evidence: Iterable[str] = (), **facts: Any) -> Finding:
         """The finding of a check, from the facts of every check and its own; arguments as for ``make_finding``."""
@@ -184,11 +183,6 @@ class Survey:
         last, last_for = min(lasts, default=(None, None))
         first, first_for = max(firsts, default=(None, None))
         return Limit(last, last_for, first, first_for)
-
-    @cached_property
-    def installation(self) -> Way:
-        """How to install a driver here."""
-        return installation(self.distribution, self.platform, self.limit)
 
     # its driver
 
