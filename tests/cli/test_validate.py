@@ -285,6 +285,8 @@ def test_a_part_of_cudnn_whose_file_is_gone_names_its_package(fake_driver: FakeD
         "pytorch": "package-files-missing",
     }
     assert any("undefined symbol: of_the_lost_part" in line for line in finding["evidence"])
+    (command,) = finding["commands"]
+    assert command.startswith(f"uv pip install --python {with_torch}/bin/python ")
 
 
 @pytest.mark.thorough

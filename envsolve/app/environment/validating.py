@@ -16,6 +16,7 @@ from envsolve.app.status.results import Validation
 from envsolve.create.claims import is_claimed
 from envsolve.create.prefix import claimed
 from envsolve.create.record import State, read_record, write_record
+from envsolve.diagnose.environment.commands import bound
 from envsolve.diagnose.environment.malformed_files import malformed_files
 from envsolve.diagnose.environment.scene import Scene
 from envsolve.errors import EnvsolveError, Hint, UsageError
@@ -140,7 +141,7 @@ def _of_packages(scene: Scene) -> Iterator[ProbeReport]:
     from envsolve.diagnose.environment.checks.packages import packages_for_other_cuda, packages_without_code
 
     started = time.perf_counter()
-    findings = (*packages_without_code(scene), *packages_for_other_cuda(scene))
+    findings = tuple(bound(it, scene) for it in (*packages_without_code(scene), *packages_for_other_cuda(scene)))
     if findings:
         yield concluded(PACKAGES, round(time.perf_counter() - started, 4), findings[0].title, findings)
 
@@ -191,7 +192,7 @@ def _nearer(scene: Scene) -> Callable[[Finding], Finding]:
     def of_files() -> tuple[Finding, ...]:
         from envsolve.diagnose.environment.checks.package_files import missing_files
 
-        return tuple(missing_files(scene))
+        return tuple(bound(it, scene) for it in missing_files(scene))
 
     def nearer(finding: Finding) -> Finding:
         from envsolve.diagnose.machine.nearest import explains, nearer_than
@@ -220,7 +221,8 @@ def _examined(
     )
     names = [it.name for it in frameworks if isinstance(it, Framework)]
     for_gpu = device == "cuda" or is_for_gpus(inventory)
-    return Scene(inventory, here, scene.environ, scene.matrix, frameworks=names, for_gpu=for_gpu).static
+    examined = Scene(inventory, here, scene.environ, scene.matrix, frameworks=names, for_gpu=for_gpu).static
+    return examined._replace(findings=tuple(bound(it, scene) for it in examined.findings))
 
 
 def _explained(scene: Scene, framework: AnyFramework | None, text: str) -> tuple[Finding, ...]:

@@ -65,17 +65,17 @@ def check_doubtful(survey: Survey) -> Iterator[Finding]:
             bound = None if life is None else _broken_bound(survey, life, number)
             if life is not None and bound is not None:
                 origin = survey.host.origin.get("driver", "the detection")
-                finding = survey.finding(
+                yield survey.finding(
                     "driver-and-gpu-disagree",
                     (f"driver {driver}, by {origin}", f"{gpu.label}, by {reading.source} ({bound})"),
                     about=gpu.label,
+                    sources=tuple(dict.fromkeys(it.reference for it in life.evidence)),
                     driver=driver,
                     origins=origin,
                     gpu=gpu.label,
                     source=reading.source,
                     bound=bound,
                 )
-                yield finding._replace(sources=tuple(dict.fromkeys(it.reference for it in life.evidence)))
 
 
 def check_module_kind(survey: Survey) -> Iterator[Finding]:
