@@ -227,6 +227,17 @@ def test_a_compatibility_library_that_the_driver_refuses_is_named(
     assert next(it["detail"] for it in answer["probes"] if it["name"] == "pytorch") == "not tried: stale-compat-library"
 
 
+def test_the_stub_of_the_toolkit_is_one_finding(fake_driver: FakeDriver, with_torch: Path, tmp_path: Path) -> None:
+    stub = tmp_path / "cuda/lib64/stubs/libcuda.so.1"
+    stub.parent.mkdir(parents=True)
+    shutil.copy(fake_driver.library("libcuda"), stub)
+    environ = machine(fake_driver, fail={"cuInit": 34})
+    environ["LD_LIBRARY_PATH"] = f"{stub.parent}:{environ['LD_LIBRARY_PATH']}"
+    answer = validated(environ, "--prefix", str(with_torch))
+    assert [it["id"] for it in answer["findings"]] == ["stub-driver-library"]
+    assert any(str(stub) in line for line in answer["findings"][0]["evidence"])
+
+
 def test_a_variable_that_forces_ptx_is_the_cause_of_missing_code(fake_driver: FakeDriver, with_torch: Path) -> None:
     """As on an H200, where PyTorch, JAX and CuPy fail with it."""
     environ = machine(fake_driver, ENVSOLVE_TEST_TORCH="no-kernel", CUDA_FORCE_PTX_JIT="1")
