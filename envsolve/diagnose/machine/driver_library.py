@@ -16,11 +16,11 @@ from collections.abc import Iterator
 
 from envsolve.binary.lookup import Rule
 from envsolve.diagnose.machine.survey import Survey
+from envsolve.host.loader import COMPATIBILITY_DIRECTORY
 from envsolve.host.probe import Source
 from envsolve.model.finding import Finding, Severity
 
 _NIX = "/run/opengl-driver/lib"
-_DIRECTORY = re.compile(r"/(?:compat(?:-orin)?|cuda-compat)/")
 _NEVER = re.compile(r"\b(?:GeForce|TITAN)\b", re.IGNORECASE)
 """Products that never support forward compatibility; some RTX cards for workstations do."""
 
@@ -102,7 +102,7 @@ def is_compatibility(survey: Survey) -> bool:
     libcuda, nvml, module = survey.libcuda, survey.nvml, survey.module_version
     if libcuda is None:
         return False
-    if _DIRECTORY.search(libcuda.real) or _DIRECTORY.search(libcuda.path):
+    if any(map(COMPATIBILITY_DIRECTORY.search, (libcuda.real, libcuda.path))):
         return True
     if libcuda.version is None or module is None or nvml is None:
         return False
