@@ -43,7 +43,9 @@ _KEYS = frozenset(
         "variant",
     }
 )
-_KINDS = frozenset({"symptom", "clue", "choice", "error-numbers", "finding", "check", "step"})
+_KINDS = frozenset(
+    {"symptom", "clue", "choice", "error-numbers", "finding", "check", "step", "nearest", "consequences"}
+)
 _OF_STEP = frozenset({"say", "when", "commands"})
 _OF_BRANCH = frozenset({"when", "lines", "causes"})
 _OF_CAUSE = frozenset({"id", "when"})

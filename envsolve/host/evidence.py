@@ -15,6 +15,8 @@ from envsolve.model.host import Gpu, Reading, SourceFailure
 
 LIVE_SOURCES = (Source.NVML, Source.LIBCUDA, Source.NVIDIA_SMI)
 """Sources that need a working driver; the others only read files."""
+HIDES_EVERYTHING = ("", "-1", "NoDevFiles")
+"""Values of CUDA_VISIBLE_DEVICES that hide every GPU; Slurm sets the last one for jobs that requested none."""
 
 
 class Surroundings(NamedTuple):

@@ -28,6 +28,8 @@ NVML_LIBRARY = "libnvidia-ml.so.1"
 CUDA_LIBRARY = "libcuda.so.1"
 
 LIBRARY_PATH = "LD_LIBRARY_PATH"
+COMPATIBILITY_DIRECTORY = re.compile(r"/(?:compat(?:-orin)?|cuda-compat[^/]*)/")
+"""The directories of packages for forward compatibility: of a toolkit, of Jetson, of conda."""
 
 _MISSING = re.compile("No such file|not found|Could not find|no suitable image")
 

@@ -10,13 +10,18 @@ from types import MappingProxyType
 from typing import NamedTuple
 
 from envsolve.errors import Hint, UsageError
+from envsolve.host.pci import gpus_on_bus
 from envsolve.model.host import Platform
 from envsolve.model.versions import LibcVersion
 
 TIMEOUT_VARIABLE = "ENVSOLVE_PROBE_TIMEOUT"
-"""Seconds to wait for a driver library or nvidia-smi; large machines without persistence mode need more."""
+"""Seconds to wait for a driver library or nvidia-smi."""
 
 PROBE_TIMEOUT = 10.0
+SECONDS_PER_GPU = 3.0
+"""Without persistence mode the driver starts every GPU for the first program, which takes 1 to 3 seconds for each
+(https://docs.nvidia.com/deploy/driver-persistence/overview.html).
+"""
 LONGEST_TIMEOUT = 3600.0
 
 _PLATFORMS = {
@@ -49,16 +54,21 @@ class Machine(NamedTuple):
 
     @property
     def timeout(self) -> float:
-        """Seconds that a child process may take."""
+        """Seconds that a child process may take; by default with those in which the driver starts the GPUs."""
         text = self.environ.get(TIMEOUT_VARIABLE, "")
         try:
-            seconds = float(text) if text else PROBE_TIMEOUT
+            seconds = float(text) if text else PROBE_TIMEOUT + self.seconds_to_start
         except ValueError:
             seconds = 0.0
         if not 0 < seconds < LONGEST_TIMEOUT:
             message = f"{TIMEOUT_VARIABLE} is {text!r}; it must be a number of seconds"
             raise UsageError("invalid-environment-variable", message, hints=(Hint(f"unset {TIMEOUT_VARIABLE}"),))
         return seconds
+
+    @property
+    def seconds_to_start(self) -> float:
+        """Seconds in which the driver may start the GPUs on the bus."""
+        return SECONDS_PER_GPU * len(gpus_on_bus(self.root) or ())
 
 
 def this_platform() -> Platform:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from envsolve.boundary.display import one_line
-from envsolve.host.evidence import LIVE_SOURCES, Evidence
+from envsolve.host.evidence import HIDES_EVERYTHING, LIVE_SOURCES, Evidence
 from envsolve.host.gpus import total
 from envsolve.host.probe import Source
 from envsolve.host.trouble import Trouble
@@ -115,7 +115,7 @@ def _hiding(evidence: Evidence, status: GpuStatus) -> Iterator[str]:
     around = evidence.surroundings
     hidden = around.cuda_visible_devices
     if hidden is not None and evidence.has_live_gpus:
-        what = "hides every GPU" if hidden.strip() in ("", "-1") else "limits the GPUs"
+        what = "hides every GPU" if hidden.strip() in HIDES_EVERYTHING else "limits the GPUs"
         yield f"CUDA_VISIBLE_DEVICES={hidden!r} {what} for CUDA programs; it is ignored here"
     if status is GpuStatus.NO_ACCESS and around.container_without_gpus:
         yield f"NVIDIA_VISIBLE_DEVICES={around.nvidia_visible_devices}: the container was started without GPUs"

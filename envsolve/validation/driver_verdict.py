@@ -14,6 +14,7 @@ from typing import NamedTuple
 from msgspec import Struct, convert, field
 
 from envsolve.findings.catalogue import make_finding, shipped
+from envsolve.host.evidence import HIDES_EVERYTHING
 from envsolve.model.finding import Finding
 from envsolve.model.versions import CudaVersion
 from envsolve.validation.child import Outcome
@@ -25,8 +26,6 @@ NO_DEVICE = 100
 MODULE_NOT_FOUND = 126
 """ERROR_MOD_NOT_FOUND of Windows."""
 LINES_OF_TAIL = 5
-HIDES_EVERYTHING = ("", "-1", "NoDevFiles")
-"""Values of CUDA_VISIBLE_DEVICES that hide every GPU; Slurm sets the last one for jobs that requested none."""
 _IN_A_HANG = {
     "cuInit": "It hangs in cuInit: the kernel module does not answer, or a GPU fell off the bus.",
     "cuModuleLoadDataEx": "It hangs in cuModuleLoadDataEx, while it compiles the kernel.",

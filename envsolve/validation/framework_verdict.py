@@ -21,6 +21,7 @@ from envsolve.validation.report import ProbeReport, Status
 Explain = Callable[[AnyFramework, str], Sequence[Finding]]
 """Explains output of a framework: the findings of ``envsolve explain``, the root cause first."""
 THROUGH_CUDNN = ("convolution", "convolution-backward")
+COMPILED = "run-time-compilation"
 NO_CODE = "no kernel image"
 """CUDA's message if a library has no code for the GPU; if matrix products work, that library is cuDNN."""
 LINES_OF_TAIL = 5
@@ -232,6 +233,8 @@ def _of_error(
         yield _Found("cudnn-broken", seen, evidence)
     elif operation.name == "matmul" and "element-wise" in right and operation.proves == "cuBLAS":
         yield _Found("cublas-broken", ("Kernels of its own run, products of matrices do not.",), evidence)
+    elif operation.name == COMPILED and "element-wise" in right:
+        yield _Found("run-time-compiler-broken", evidence=evidence)
     elif operation.name != "training" or failed == {"training"}:
         yield _Found("operation-failed", (f"It is {operation.name}.",), evidence)
 

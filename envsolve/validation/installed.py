@@ -173,12 +173,16 @@ class Files:
     def located(self, soname: str, path: str) -> Library:
         """The library found for ``soname``: its owner, and its version if the name of the real file has it."""
         place = Path(os.path.realpath(path))
-        if is_of_driver(soname):
-            owner = Owner.DRIVER
-        else:
-            owned = self.inventory.owns(place) or self.inventory.owns(Path(os.path.normpath(path)))
-            owner = Owner.ENVIRONMENT if owned else Owner.SYSTEM
-        return Library(soname, place, owner, version_in(place.name) if place.name != soname else None)
+        version = version_in(place.name) if place.name != soname else None
+        return Library(soname, place, owner_of(Path(path), self.inventory), version)
+
+
+def owner_of(path: Path, inventory: Inventory) -> Owner:
+    """The owner of a library, by its own path or by the file that it leads to."""
+    if is_of_driver(path.name):
+        return Owner.DRIVER
+    owned = any(map(inventory.owns, (Path(os.path.realpath(path)), Path(os.path.normpath(path)))))
+    return Owner.ENVIRONMENT if owned else Owner.SYSTEM
 
 
 def is_of_driver(name: str) -> bool:

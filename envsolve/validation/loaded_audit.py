@@ -16,13 +16,13 @@ from packaging.version import Version
 from envsolve.binary.elf import read_library
 from envsolve.binary.unreadable import UnreadableLibraryError
 from envsolve.findings.catalogue import make_finding
+from envsolve.host.loader import COMPATIBILITY_DIRECTORY
 from envsolve.model.finding import Finding, Severity
 from envsolve.validation.inside.library_versions import component_of
-from envsolve.validation.installed import is_of_driver
+from envsolve.validation.installed import owner_of
 from envsolve.validation.inventory import Inventory
 from envsolve.validation.report import Library, Owner
 
-_COMPATIBILITY = re.compile(r"/(?:compat|cuda-compat[^/]*)/")
 _SONAME_NUMBER = re.compile(r"\.so\.(\d+)|(?:64)?_(\d+)\.dll$")
 
 
@@ -43,8 +43,7 @@ def audit(by_process: Sequence[Sequence[Library]], own: Sequence[Library], prelo
 
 def _library(answer: Mapping[str, object], inventory: Inventory) -> Library:
     path, version = Path(str(answer["path"])), answer["version"]
-    owner = _owner(path, inventory)
-    return Library(_soname(path), path, owner, str(version) if version else None)
+    return Library(_soname(path), path, owner_of(path, inventory), str(version) if version else None)
 
 
 def _soname(path: Path) -> str:
@@ -55,12 +54,6 @@ def _soname(path: Path) -> str:
         return read_library(path, truncated=True).soname or path.name
     except UnreadableLibraryError:
         return path.name
-
-
-def _owner(path: Path, inventory: Inventory) -> Owner:
-    if is_of_driver(path.name):
-        return Owner.DRIVER
-    return Owner.ENVIRONMENT if inventory.owns(path) else Owner.SYSTEM
 
 
 def _from_elsewhere(loaded: Sequence[Library], own: Sequence[Library], preloads: str) -> Iterator[Finding]:
@@ -127,15 +120,11 @@ def _major(library: Library) -> str | None:
 
 
 def _drivers(loaded: Sequence[Library]) -> Iterator[Finding]:
-    for library in loaded:
-        place = library.path.as_posix()
-        if library.owner is Owner.DRIVER and "/stubs/" in place:
-            place = str(library.path)
-            yield make_finding(
-                "stub-driver-library", [place], about="libcuda", severity=Severity.ERROR, stub_path=place
-            )
-        elif library.owner is Owner.DRIVER and _COMPATIBILITY.search(place):
-            yield make_finding("forward-compatibility-driver", [str(library.path)], path=library.path)
+    for path in (library.path for library in loaded if library.owner is Owner.DRIVER):
+        if "stubs" in path.parts:
+            yield make_finding("stub-driver-library", [str(path)], about="libcuda", stub_path=path)
+        elif COMPATIBILITY_DIRECTORY.search(path.as_posix()):
+            yield make_finding("forward-compatibility-driver", [str(path)], path=path)
 
 
 def _is_older(library: Library, own: Library) -> bool:

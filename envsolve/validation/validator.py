@@ -17,7 +17,7 @@ from typing import Literal, NamedTuple
 from envsolve.boundary.answers import not_usable
 from envsolve.frameworks import AnyFramework
 from envsolve.model.capability import ComputeCapability
-from envsolve.model.finding import Finding, Severity
+from envsolve.model.finding import Finding, Severity, worst_first
 from envsolve.validation.child import Children, Outcome
 from envsolve.validation.concurrency import at_once
 from envsolve.validation.driver_verdict import Device as Gpu
@@ -97,7 +97,7 @@ class _Driver(NamedTuple):
 def validate(plan: Plan, children: Children, show: Callable[[str], None]) -> Report:
     """Run the probes, in the order at the top of this module. ``show`` gets the progress as text."""
     show("driver, libraries and files")
-    with _threads(1, children) as threads:
+    with waiting_threads(1, children) as threads:
         loading = threads.submit(probe_libraries, plan.inventory, plan.environ, children)
         driver = _driver(plan, children)
         started = time.perf_counter()
@@ -105,6 +105,7 @@ def validate(plan: Plan, children: Children, show: Callable[[str], None]) -> Rep
         files = _files(static, round(time.perf_counter() - started, 4), plan)
         with _believed(plan, "libraries"):
             libraries, own = loading.result()
+    libraries = libraries._replace(findings=worst_first(map(plan.nearer, libraries.findings)))
     show(", ".join(framework.title for framework in plan.frameworks))
     runs = _runs(plan, children, driver.reached, patient=any(it.id == _COMPILED_FIRST for it in static.findings))
     frameworks = [*(_judged(run, plan) for run in runs), *_not_tried(plan, driver)]
@@ -118,7 +119,7 @@ def validate(plan: Plan, children: Children, show: Callable[[str], None]) -> Rep
 
 
 @contextmanager
-def _threads(count: int, children: Children) -> Iterator[ThreadPoolExecutor]:
+def waiting_threads(count: int, children: Children) -> Iterator[ThreadPoolExecutor]:
     """Threads that wait for probes.
 
     An interrupt of this thread ends the probes, so that no thread continues to wait.
@@ -142,20 +143,21 @@ def _believed(plan: Plan, probe: str) -> Iterator[None]:
 
 
 def visible(environ: Mapping[str, str], index: int) -> dict[str, str]:
-    """``environ`` with a single visible GPU: of those in CUDA_VISIBLE_DEVICES, or else of all.
-
-    Without that variable GPUs are numbered by their place on the bus, like in nvidia-smi; CUDA's default is to begin
-    with the fastest (CUDA C++ programming guide, CUDA_DEVICE_ORDER).
-    """
+    """``environ`` with a single visible GPU: of those in CUDA_VISIBLE_DEVICES, or else of all."""
     listed = environ.get("CUDA_VISIBLE_DEVICES")
     if listed is None:
-        return {**_in_bus_order(environ), "CUDA_VISIBLE_DEVICES": str(index)}
+        return {**numbered(environ), "CUDA_VISIBLE_DEVICES": str(index)}
     entries = [entry.strip() for entry in listed.split(",")]
     return {**environ, "CUDA_VISIBLE_DEVICES": entries[index] if index < len(entries) else "-1"}
 
 
-def _in_bus_order(environ: Mapping[str, str]) -> dict[str, str]:
-    return {**environ, "CUDA_DEVICE_ORDER": "PCI_BUS_ID"}
+def numbered(environ: Mapping[str, str]) -> Mapping[str, str]:
+    """``environ`` with GPUs numbered by their place on the bus, like in nvidia-smi.
+
+    CUDA's default is to begin with the fastest (CUDA_DEVICE_ORDER in the CUDA programming guide). CUDA_VISIBLE_DEVICES
+    was written for that order, so with it nothing changes.
+    """
+    return environ if "CUDA_VISIBLE_DEVICES" in environ else {**environ, "CUDA_DEVICE_ORDER": "PCI_BUS_ID"}
 
 
 def _driver(plan: Plan, children: Children) -> _Driver:
@@ -167,7 +169,7 @@ def _driver(plan: Plan, children: Children) -> _Driver:
         "gpus": list(plan.gpus) if isinstance(plan.gpus, tuple) else plan.gpus,
         "burn": plan.burn,
     }
-    environ = plan.environ if plan.gpus is None else _in_bus_order(plan.environ)
+    environ = plan.environ if plan.gpus is None else numbered(plan.environ)
     count = len(plan.gpus) if isinstance(plan.gpus, tuple) else 1 if plan.gpus is None else plan.gpu_count
     timeout = DRIVER_TIMEOUT + count * (DRIVER_TIMEOUT_PER_GPU + plan.burn)
     outcome = children.run(plan.inventory.executable, "driver", job, environ, timeout)
@@ -220,7 +222,7 @@ def _runs(plan: Plan, children: Children, gpus: Sequence[Gpu], *, patient: bool)
     found = []
     for gpu in [None] if plan.device == "cpu" else gpus:
         count = at_once(len(plan.frameworks), gpu.memory if gpu is not None else None)
-        with _threads(count, children) as threads:
+        with waiting_threads(count, children) as threads:
             found += list(threads.map(run, plan.frameworks, [gpu] * len(plan.frameworks)))
     return found
 

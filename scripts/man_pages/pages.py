@@ -29,7 +29,7 @@ _VARIABLES = {
     "ENVSOLVE_DATA_DIR": (
         "Where `envsolve matrix update` stores its results; default: envsolve in the user's data directory."
     ),
-    "ENVSOLVE_PROBE_TIMEOUT": "Seconds to wait for an answer of the NVIDIA driver; default: 10.",
+    "ENVSOLVE_PROBE_TIMEOUT": "Seconds to wait for an answer of the NVIDIA driver; default: 10, and 3 for each GPU.",
     "ENVSOLVE_DEBUG": "Raise internal errors with their traceback, for a bug report.",
     "CONDA_OVERRIDE_CUDA, CONDA_OVERRIDE_CUDA_ARCH, UV_CUDA_DRIVER_VERSION": (
         "Override the CUDA version, the compute capability and the driver of the machine, as for conda and uv."

@@ -93,6 +93,7 @@ def test_a_gpu_with_correct_results_passes(fake_driver: FakeDriver, with_torch: 
         "convolution",
         "convolution-backward",
         "training",
+        "run-time-compilation",
     ]
 
 
@@ -238,6 +239,18 @@ def test_a_compatibility_library_that_the_driver_refuses_is_named(
 
 
 @pytest.mark.thorough
+def test_the_stub_of_the_toolkit_is_one_finding(fake_driver: FakeDriver, with_torch: Path, tmp_path: Path) -> None:
+    stub = tmp_path / "cuda/lib64/stubs/libcuda.so.1"
+    stub.parent.mkdir(parents=True)
+    shutil.copy(fake_driver.library("libcuda"), stub)
+    environ = machine(fake_driver, fail={"cuInit": 34})
+    environ["LD_LIBRARY_PATH"] = f"{stub.parent}:{environ['LD_LIBRARY_PATH']}"
+    answer = validated(environ, "--prefix", str(with_torch))
+    assert [it["id"] for it in answer["findings"]] == ["stub-driver-library"]
+    assert any(str(stub) in line for line in answer["findings"][0]["evidence"])
+
+
+@pytest.mark.thorough
 def test_a_variable_that_forces_ptx_is_the_cause_of_missing_code(fake_driver: FakeDriver, with_torch: Path) -> None:
     """As on an H200, where PyTorch, JAX and CuPy fail with it."""
     environ = machine(fake_driver, ENVSOLVE_TEST_TORCH="no-kernel", CUDA_FORCE_PTX_JIT="1")
@@ -246,6 +259,58 @@ def test_a_variable_that_forces_ptx_is_the_cause_of_missing_code(fake_driver: Fa
     assert (finding["id"], finding["severity"]) == ("ptx-compilation-forced", "error")
     assert finding["commands"] == ["unset CUDA_FORCE_PTX_JIT"]
     assert any("no kernel image" in line for line in finding["evidence"])
+
+
+@pytest.mark.parametrize(
+    ("more", "expected", "times"),
+    [
+        pytest.param({"ENVSOLVE_TEST_TORCH": "wrong-matmul"}, "wrong-result", 0, id="that nothing can explain"),
+        pytest.param({"fail": {"cuInit": 999}}, "driver-unknown-error", 1, id="that something may explain"),
+        pytest.param(
+            {"fail": {"nvmlInitWithFlags": 999, "cuInit": 999}}, "driver-unknown-error", 1, id="of a machine known well"
+        ),
+    ],
+)
+def test_the_machine_is_detected_thoroughly_at_most_once_and_only_for_a_failure(
+    fake_driver: FakeDriver, with_torch: Path, tmp_path: Path, more: dict[str, Any], expected: str, times: int
+) -> None:
+    """nvidia-smi, which only a thorough detection or an incomplete one starts, counts how often it is started."""
+    started = tmp_path / "started"
+    counting = tmp_path / "bin/nvidia-smi"
+    counting.parent.mkdir()
+    environ = machine(fake_driver, **more)
+    real = shutil.which("nvidia-smi", path=environ["PATH"])
+    counting.write_text(f"#!/bin/sh\ntest $# -gt 0 || echo once >> '{started}'\nexec '{real}' \"$@\"\n")
+    counting.chmod(0o755)
+    environ["PATH"] = f"{counting.parent}:{environ['PATH']}"
+    answer = validated(environ, "--prefix", str(with_torch))
+    assert expected in {finding["id"] for finding in answer["findings"]}
+    assert (started.read_text() if started.exists() else "").count("once") == times
+
+
+def test_a_part_of_cudnn_whose_file_is_gone_names_its_package(fake_driver: FakeDriver, with_torch: Path) -> None:
+    site = site_of(with_torch)
+    name = "nvidia/cudnn/lib/libcudnn_cnn.so.9"
+    compiled(site / name, "extern int of_the_lost_part(void); int (*call)(void) = of_the_lost_part;")
+    folder = site / "nvidia_cudnn_cu12-9.10.2.21.dist-info"
+    folder.mkdir()
+    (folder / "METADATA").write_text("Metadata-Version: 2.1\nName: nvidia-cudnn-cu12\nVersion: 9.10.2.21\n")
+    (folder / "RECORD").write_text(f"{name},,\n{name.replace('cnn.so', 'ops.so')},,\n")
+    environ = machine(fake_driver, ENVSOLVE_TEST_TORCH="cudnn")
+    answer = validated(environ, "--prefix", str(with_torch))
+    (finding,) = answer["findings"]
+    assert (finding["id"], finding["severity"], finding["about"]) == (
+        "package-files-missing",
+        "error",
+        "nvidia-cudnn-cu12",
+    )
+    assert {it["name"]: it["finding"] for it in answer["probes"] if it["status"] == "fail"} == {
+        "libraries": "package-files-missing",
+        "pytorch": "package-files-missing",
+    }
+    assert any("undefined symbol: of_the_lost_part" in line for line in finding["evidence"])
+    (command,) = finding["commands"]
+    assert command.startswith(f"uv pip install --python {with_torch}/bin/python ")
 
 
 @pytest.mark.thorough

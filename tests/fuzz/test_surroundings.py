@@ -20,6 +20,7 @@ from envsolve.boundary.display import escaped, one_line
 from envsolve.boundary.secrets import masked, without_secrets
 from envsolve.conda.condarc import read_condarc
 from envsolve.create.record import read_record
+from envsolve.diagnose.environment.conda_meta import CondaMeta
 from envsolve.diagnose.environment.malformed_files import malformed_files
 from envsolve.errors import UsageError
 from envsolve.index.cached_page import CachedPage
@@ -29,6 +30,7 @@ from envsolve.index.settings import read_settings
 from envsolve.index.store import decoded, encoded
 from envsolve.validation.activation import activated
 from envsolve.validation.inventory import Inventory
+from envsolve.validation.metadata import Packages
 from tests.fuzz.damage import TEXTS, damaged, noisy
 from tests.fuzz.test_inputs import GOLDEN, METADATA, as_toml, fuzz
 
@@ -75,7 +77,10 @@ def environment(root: Path, changed: Mapping[str, bytes]) -> Inventory:
 def test_an_environment_with_noise_in_one_of_its_files(damage: tuple[str, bytes]) -> None:
     with TemporaryDirectory() as directory:
         inventory = environment(Path(directory), dict([damage]))
-        for finding in (*malformed_files(inventory), *activated({}, inventory).findings):
+        for finding in (
+            *malformed_files(inventory, Packages(inventory.search_path), CondaMeta(inventory.prefix)),
+            *activated({}, inventory).findings,
+        ):
             assert one_line(finding.cause).isprintable()
 
 

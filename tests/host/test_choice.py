@@ -158,6 +158,12 @@ def test_the_status_follows_from_the_readings(name: str) -> None:
     assert host(*readings).status == status
 
 
+@pytest.mark.parametrize(("value", "what"), [("NoDevFiles", "hides every GPU"), ("0", "limits the GPUs")])
+def test_a_variable_of_slurm_hides_every_gpu_as_others_do(value: str, what: str) -> None:
+    (note,) = host(Reading(Source.NVML, gpus=(gpu(),)), cuda_visible_devices=value).notes
+    assert what in note
+
+
 def test_variables_only_explain_missing_devices() -> None:
     ready = Reading(Source.NVML, gpus=(gpu(),))
     assert host(ready, nvidia_visible_devices="void").notes == ()

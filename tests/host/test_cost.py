@@ -17,7 +17,7 @@ from envsolve.host.machine import Machine, this_glibc, this_platform
 from envsolve.host.trouble import Trouble
 from envsolve.model.host import Platform
 from tests.host.child_detection import REPOSITORY
-from tests.host.tree import NO_PCI_GPU, write_tree
+from tests.host.tree import NO_PCI_GPU, pci_gpu, write_tree
 
 HEAVY = "{'subprocess', 'ctypes', 'pynvml', 'json', 'socket', 'asyncio', 'platform', 'winreg'}"
 
@@ -97,6 +97,14 @@ def test_a_hanging_child_is_killed_with_its_own_children(tmp_path: Path) -> None
 def test_a_child_runs_in_the_root_directory_with_the_given_variables_only() -> None:
     finished = run_program(["/bin/sh", "-c", "pwd; echo $GIVEN-$HOME"], {"GIVEN": "yes"}, 5)
     assert (finished.exit_code, finished.output) == (0, "/\nyes-\n")
+
+
+def test_the_driver_has_time_to_start_every_gpu(tmp_path: Path) -> None:
+    for bus in range(8):
+        write_tree(tmp_path, pci_gpu("2335", address=f"0000:0{bus}:00.0"))
+    assert Machine(Platform.LINUX_64, {}, tmp_path).timeout == 34
+    assert Machine(Platform.LINUX_64, {"ENVSOLVE_PROBE_TIMEOUT": "5"}, tmp_path).timeout == 5
+    assert Machine(Platform.LINUX_64, {}, tmp_path / "nothing").timeout == 10
 
 
 @pytest.mark.parametrize("text", ["soon", "-1", "0", "nan", "inf"])

@@ -16,6 +16,7 @@ from envsolve.validation.report import ProbeReport, Status
 from tests.validation.explained import explained
 
 PYTORCH = FRAMEWORKS["pytorch"]
+EVERYTHING = "element-wise, matmul, convolution, convolution-backward, training, run-time-compilation"
 DOUBLES = Path(__file__).parent / "doubles"
 ROOT = Path(__file__).parents[2]
 
@@ -40,7 +41,7 @@ def test_a_correct_framework_passes_on_its_gpu(children: Children) -> None:
     found = report(children, "")
     assert found.findings == ()
     assert found.status is Status.PASS
-    assert "convolution-backward, training right on NVIDIA Imaginary" in found.detail
+    assert "training, run-time-compilation right on NVIDIA Imaginary" in found.detail
 
 
 @pytest.mark.parametrize(
@@ -49,15 +50,17 @@ def test_a_correct_framework_passes_on_its_gpu(children: Children) -> None:
         ("cpu-build", "cpu-build", ""),
         ("library-missing", "cuda-library-missing", ""),
         ("no-driver", "driver-library-missing", ""),
-        ("no-kernel", "no-code-for-gpu", "element-wise, matmul, convolution, convolution-backward, training"),
+        ("no-kernel", "no-code-for-gpu", EVERYTHING),
         ("no-kernel-in-cudnn", "cudnn-without-code", "convolution, convolution-backward, training"),
         ("cudnn", "cudnn-broken", "convolution, convolution-backward, training"),
         ("cublas", "cublas-broken", "matmul, training"),
+        ("no-nvrtc", "cuda-library-missing", "run-time-compilation"),
+        ("nvrtc", "run-time-compiler-broken", "run-time-compilation"),
         ("out-of-memory", "out-of-memory", "element-wise"),
         ("wrong-matmul", "wrong-result", "matmul, training"),
         ("nan-in-convolution", "wrong-result", "convolution, training"),
-        ("runs-on-cpu", "ran-on-cpu", "element-wise, matmul, convolution, convolution-backward, training"),
-        ("allocates-nothing", "ran-on-cpu", "element-wise, matmul, convolution, convolution-backward, training"),
+        ("runs-on-cpu", "ran-on-cpu", EVERYTHING),
+        ("allocates-nothing", "ran-on-cpu", EVERYTHING),
         ("learns-backwards", "training-does-not-learn", "training"),
     ],
 )

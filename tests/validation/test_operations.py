@@ -44,6 +44,9 @@ class Sound(Framework):
     def training(self, lesson: Lesson) -> Outcome:
         return Outcome(reference.training(lesson), on_device=True)
 
+    def run_time_compilation(self, values: Array) -> Outcome:
+        return Outcome(reference.powers_of_two(values), on_device=True)
+
     def products(self, left: Array, right: Array) -> Callable[[], int]:
         return lambda: 0
 
@@ -76,6 +79,21 @@ def test_a_correct_framework_passes_everything(run: Run) -> None:
     assert (result["device"], result["version"], result["cpu_build"]) == ("cpu:2", "1.0", False)
     assert result["operations"][1]["proves"] is None
     assert "error" not in result
+
+
+def test_kernels_are_compiled_at_run_time_on_a_gpu_only(run: Run) -> None:
+    assert [it["name"] for it in run(Sound, "cuda")["operations"]] == [*ALL, "run-time-compilation"]
+
+
+def test_a_long_error_keeps_both_ends(run: Run) -> None:
+    """The source of a kernel stands before or after the reason."""
+
+    class Refused(Sound):
+        def matmul(self, left: Array, right: Array) -> Outcome:
+            raise RuntimeError(f"first {'code ' * 5000} last")
+
+    text = run(Refused)["operations"][1]["error"]["text"]
+    assert (text[:6], text[-5:], len(text) < 4100) == ("first ", " last", True)
 
 
 def test_on_a_gpu_the_library_of_an_operation_is_reported(run: Run) -> None:

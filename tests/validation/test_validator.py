@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from envsolve.validation.validator import visible
+from envsolve.validation.validator import numbered, visible
 
 
 @pytest.mark.parametrize(
@@ -19,3 +19,11 @@ from envsolve.validation.validator import visible
 def test_a_framework_only_sees_one_gpu(listed: str | None, index: int, expected: dict[str, str]) -> None:
     environ = {} if listed is None else {"CUDA_VISIBLE_DEVICES": listed}
     assert visible(environ, index) == expected
+
+
+def test_the_driver_numbers_gpus_as_the_frameworks_do() -> None:
+    """With GPUs of two kinds, a number in CUDA_VISIBLE_DEVICES is another GPU in another order."""
+    listed = {"CUDA_VISIBLE_DEVICES": "1,0"}
+    assert numbered(listed) == listed
+    assert {**numbered(listed), "CUDA_VISIBLE_DEVICES": "1"} == visible(listed, 0)
+    assert numbered({}) == {"CUDA_DEVICE_ORDER": "PCI_BUS_ID"}

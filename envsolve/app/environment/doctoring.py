@@ -21,7 +21,7 @@ from envsolve.diagnose.machine.examination import VARIABLES
 from envsolve.diagnose.report import Report, printable
 from envsolve.findings.catalogue import make_finding
 from envsolve.frameworks import frameworks_among
-from envsolve.host.machine import TIMEOUT_VARIABLE, Machine
+from envsolve.host.machine import TIMEOUT_VARIABLE, Machine, this_platform
 from envsolve.matrix import Matrix
 from envsolve.model.finding import Finding
 from envsolve.model.host import Host
@@ -32,8 +32,8 @@ from envsolve.model.versions import DriverVersion
 from envsolve.validation.activation import activated
 from envsolve.validation.child import Children
 
-PROBE_SECONDS = "2"
-"""The timeout in seconds of each slow source of detection, unless ENVSOLVE_PROBE_TIMEOUT is set."""
+PROBE_SECONDS = 2.0
+"""The timeout in seconds of each slow source of detection after the GPUs are started, as ENVSOLVE_PROBE_TIMEOUT."""
 INVENTORY_SECONDS = 4.0
 """The timeout in seconds for the environment's Python to list its packages; after that its files are read instead."""
 WALK_SECONDS = 2.0
@@ -113,10 +113,10 @@ def diagnose(request: DoctorRequest, environ: Mapping[str, str]) -> Diagnosed:
     matrix = Matrix(request.matrix_directory)
     try:
         request.progress.show("the machine")
-        patience = {TIMEOUT_VARIABLE: PROBE_SECONDS, **environ}
+        here = Machine(this_platform(), environ)
+        patience = {TIMEOUT_VARIABLE: str(PROBE_SECONDS + here.seconds_to_start), **environ}
         host = detect(thorough=True, environ=patience, pci_table=matrix.gpu_of_pci_id)
-        limits = Limits(seconds=WALK_SECONDS)
-        machine = examine_machine(Survey(Machine(host.platform, environ), host, matrix, limits=limits))
+        machine = examine_machine(Survey(here, host, matrix, limits=Limits(seconds=WALK_SECONDS)))
         request.progress.show("querying the environment's Python")
         with Children() as children:
             found = find_environment(request.prefix, request.python, environ, children, timeout=INVENTORY_SECONDS)

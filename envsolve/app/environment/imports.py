@@ -10,7 +10,6 @@ import re
 import shlex
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path, PurePosixPath
 from typing import NamedTuple
@@ -33,6 +32,7 @@ from envsolve.validation.concurrency import at_once
 from envsolve.validation.inventory import Inventory
 from envsolve.validation.metadata import Package, Packages, Row
 from envsolve.validation.report import IMPORT, IMPORTS, ProbeReport, Status
+from envsolve.validation.validator import waiting_threads
 
 EDITED = "module-edited"
 """The finding about a package with an edited file that fails."""
@@ -85,12 +85,8 @@ def import_probes(
         return _Import(*module, children.run(inventory.executable, "importing", job, environ, TIMEOUT))
 
     started = time.perf_counter()
-    with ThreadPoolExecutor(at_once(len(modules), None)) as threads:
-        try:
-            done = list(threads.map(run, modules))
-        except BaseException:
-            children.end()
-            raise
+    with waiting_threads(at_once(len(modules), None), children) as threads:
+        done = list(threads.map(run, modules))
     seconds = round(time.perf_counter() - started, 4)
     right = [it for it in done if it.outcome.result is not None]
     if right:

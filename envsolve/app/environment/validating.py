@@ -16,7 +16,9 @@ from envsolve.app.status.results import Validation
 from envsolve.create.claims import is_claimed
 from envsolve.create.prefix import claimed
 from envsolve.create.record import State, read_record, write_record
+from envsolve.diagnose.environment.commands import bound
 from envsolve.diagnose.environment.malformed_files import malformed_files
+from envsolve.diagnose.environment.scene import Scene
 from envsolve.errors import EnvsolveError, Hint, UsageError
 from envsolve.frameworks import DEPENDENT_FRAMEWORKS, FRAMEWORKS, AnyFramework, Framework, frameworks_among
 from envsolve.matrix import Matrix
@@ -39,6 +41,7 @@ from envsolve.validation.validator import Device, Plan, validate
 _ROOT = Path("/")
 ENVIRONMENT = "environment"
 """The probe that reports errors of the environment's activation or files."""
+_LOST_FILES = "package-files-missing"
 PACKAGES = "packages"
 """The probe that reports packages outside of the frameworks without code for a GPU, or for another CUDA."""
 
@@ -93,20 +96,18 @@ def validation_of(request: ValidateRequest, environ: Mapping[str, str]) -> Valid
             request.progress.show(f"activating {inventory.prefix}")
             started = time.perf_counter()
             activation = activated(environ, inventory)
-            findings = (*activation.findings, *malformed_files(inventory))
+            scene = Scene(inventory, host, activation.environ, matrix)
+            findings = (*activation.findings, *malformed_files(inventory, scene.packages, scene.conda))
             seconds = round(time.perf_counter() - started, 4)
-            plan = _plan(request, activation.environ, inventory, frameworks, host, device, matrix)
-            report = validate(plan, children, request.progress.show)
+            report = validate(_plan(request, scene, frameworks, device), children, request.progress.show)
             if not wanted:
                 request.progress.show("importing what was requested")
-                explain = partial(_explained, inventory, host, matrix, None)
-                has_gpu = host.status is not GpuStatus.NO_HARDWARE
-                imports = import_probes(inventory, activation.environ, children, explain, has_gpu=has_gpu)
+                explain = partial(_explained, scene, None)
+                imports = import_probes(inventory, activation.environ, children, explain, has_gpu=scene.has_gpu)
                 report = report._replace(probes=(*report.probes, *imports))
             if device == "cuda":
                 request.progress.show("packages")
-                of_packages = _of_packages(inventory, host, activation.environ, matrix)
-                report = report._replace(probes=(*report.probes, *of_packages))
+                report = report._replace(probes=(*report.probes, *_of_packages(scene)))
             request.progress.show("comparing with the lock")
             differs = differs_from_lock(inventory.prefix)
     finally:
@@ -135,53 +136,44 @@ def _record(prefix: Path, *, passed: bool) -> None:
                 write_record(place, record._replace(passed=passed))
 
 
-def _of_packages(inventory: Inventory, host: Host, environ: Mapping[str, str], matrix: Matrix) -> Iterator[ProbeReport]:
+def _of_packages(scene: Scene) -> Iterator[ProbeReport]:
     """The errors of builds of packages outside of the frameworks, which no probe runs, from their files."""
     from envsolve.diagnose.environment.checks.packages import packages_for_other_cuda, packages_without_code
-    from envsolve.diagnose.environment.scene import Scene
 
     started = time.perf_counter()
-    scene = Scene(inventory, host, environ, matrix)
-    findings = (*packages_without_code(scene), *packages_for_other_cuda(scene))
+    findings = tuple(bound(it, scene) for it in (*packages_without_code(scene), *packages_for_other_cuda(scene)))
     if findings:
         yield concluded(PACKAGES, round(time.perf_counter() - started, 4), findings[0].title, findings)
 
 
-def _plan(
-    request: ValidateRequest,
-    environ: Mapping[str, str],
-    inventory: Inventory,
-    frameworks: Sequence[AnyFramework],
-    host: Host,
-    device: Device,
-    matrix: Matrix,
-) -> Plan:
+def _plan(request: ValidateRequest, scene: Scene, frameworks: Sequence[AnyFramework], device: Device) -> Plan:
     from envsolve.host.loader import cuda_candidates
     from envsolve.host.machine import Machine
 
+    host = scene.host
     return Plan(
-        inventory=inventory,
-        environ=environ,
+        inventory=scene.inventory,
+        environ=scene.environ,
         device=device,
         frameworks=tuple(it for it in frameworks if isinstance(it, Framework) or (device == "cuda" and it.kernel)),
         gpus=request.gpus,
         burn=request.burn,
         timeout=request.timeout,
-        driver_libraries=cuda_candidates(Machine(host.platform, environ)),
+        driver_libraries=cuda_candidates(Machine(host.platform, scene.environ)),
         capabilities=host.capabilities,
-        gpu_count=0 if host.status is GpuStatus.NO_HARDWARE else max(1, sum(gpu.count for gpu in host.gpus)),
+        gpu_count=max(1, sum(gpu.count for gpu in host.gpus)) if scene.has_gpu else 0,
         places=places_of(_ROOT, windows=host.platform.is_windows),
-        examine=partial(_examined, inventory, environ, host, device, frameworks, matrix),
-        explain=partial(_explained, inventory, host, matrix),
-        nearer=_nearer(host, environ, matrix),
-        reinstall=lock_command(inventory.prefix),
+        examine=partial(_examined, scene, device, frameworks),
+        explain=partial(_explained, scene),
+        nearer=_nearer(scene),
+        reinstall=lock_command(scene.inventory.prefix),
     )
 
 
-def _nearer(host: Host, environ: Mapping[str, str], matrix: Matrix) -> Callable[[Finding], Finding]:
-    """Replaces a finding by the finding of ``envsolve doctor`` on this machine that explains it.
+def _nearer(scene: Scene) -> Callable[[Finding], Finding]:
+    """Replaces a finding by the one of ``envsolve doctor`` that explains it, about the machine or a package's files.
 
-    ``host`` was detected quickly; what explains a failure may need every source.
+    The host was detected quickly; what explains a failure may need every source.
     """
 
     @cache
@@ -189,14 +181,26 @@ def _nearer(host: Host, environ: Mapping[str, str], matrix: Matrix) -> Callable[
         from envsolve.diagnose.machine import Survey, examine_machine
         from envsolve.host.detection import detect
         from envsolve.host.machine import Machine
+        from envsolve.host.probe import Source
 
-        thorough = detect(environ=environ, pci_table=matrix.gpu_of_pci_id)
+        host, environ, matrix = scene.host, scene.environ, scene.matrix
+        has_all = any(it.source == Source.LIBCUDA for it in host.readings)
+        thorough = host if has_all else detect(environ=environ, pci_table=matrix.gpu_of_pci_id)
         return examine_machine(Survey(Machine(host.platform, environ), thorough, matrix)).findings
 
-    def nearer(finding: Finding) -> Finding:
-        from envsolve.diagnose.machine.nearest import explains
+    @cache
+    def of_files() -> tuple[Finding, ...]:
+        from envsolve.diagnose.environment.checks.package_files import missing_files
 
-        cause = next((it for it in of_machine() if explains(it, finding)), None)
+        return tuple(bound(it, scene) for it in missing_files(scene))
+
+    def nearer(finding: Finding) -> Finding:
+        from envsolve.diagnose.machine.nearest import explains, nearer_than
+
+        possible = nearer_than(finding.id)
+        causes = of_files() if _LOST_FILES in possible else ()
+        causes = (*causes, *(of_machine() if possible - {_LOST_FILES} else ()))
+        cause = next((it for it in causes if explains(it, finding)), None)
         if cause is None:
             return finding
         evidence = tuple(dict.fromkeys((*cause.evidence, *finding.evidence)))
@@ -206,17 +210,10 @@ def _nearer(host: Host, environ: Mapping[str, str], matrix: Matrix) -> Callable[
 
 
 def _examined(
-    inventory: Inventory,
-    environ: Mapping[str, str],
-    host: Host,
-    device: Device,
-    frameworks: Sequence[AnyFramework],
-    matrix: Matrix,
-    capabilities: tuple[ComputeCapability, ...],
+    scene: Scene, device: Device, frameworks: Sequence[AnyFramework], capabilities: tuple[ComputeCapability, ...]
 ) -> StaticReport:
     """What the files of the frameworks show for GPUs with these capabilities; without any if there is no GPU."""
-    from envsolve.diagnose.environment.scene import Scene
-
+    host, inventory = scene.host, scene.inventory
     known = {gpu.compute_capability: gpu for gpu in host.gpus}
     here = host._replace(
         gpus=tuple(known.get(it) or Gpu(None, it) for it in capabilities),
@@ -224,12 +221,11 @@ def _examined(
     )
     names = [it.name for it in frameworks if isinstance(it, Framework)]
     for_gpu = device == "cuda" or is_for_gpus(inventory)
-    return Scene(inventory, here, environ, matrix, frameworks=names, for_gpu=for_gpu).static
+    examined = Scene(inventory, here, scene.environ, scene.matrix, frameworks=names, for_gpu=for_gpu).static
+    return examined._replace(findings=tuple(bound(it, scene) for it in examined.findings))
 
 
-def _explained(
-    inventory: Inventory, host: Host, matrix: Matrix, framework: AnyFramework | None, text: str
-) -> tuple[Finding, ...]:
+def _explained(scene: Scene, framework: AnyFramework | None, text: str) -> tuple[Finding, ...]:
     """The findings for a text that ``framework``, or any package if None, printed in this environment.
 
     A dependent framework may also print texts of any other package.
@@ -237,6 +233,7 @@ def _explained(
     from envsolve.app.explain.explaining import findings_in
     from envsolve.diagnose.case import Given
 
+    host, inventory = scene.host, scene.inventory
     own = isinstance(framework, Framework)
     others = [other for other in FRAMEWORKS.values() if own and other is not framework]
     given = Given(
@@ -252,7 +249,7 @@ def _explained(
         },
         prefix=str(inventory.prefix),
     )
-    return findings_in(text, given, matrix)
+    return findings_in(text, given, scene.matrix)
 
 
 def _device(request: ValidateRequest, host: Host, inventory: Inventory) -> Device:

@@ -9,13 +9,13 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 
-from envsolve.binary.unreadable import UnreadableLibraryError
 from envsolve.diagnose.environment.builds import Build
 from envsolve.diagnose.environment.checks import (
     conda,
     driver,
     gpu_code,
     kernels,
+    libraries,
     library_path,
     library_versions,
     missing,
@@ -25,16 +25,10 @@ from envsolve.diagnose.environment.checks import (
     pythons,
     requirements,
 )
-from envsolve.diagnose.environment.checks.gpu_code import code_in_libraries, cpu_builds
-from envsolve.diagnose.environment.checks.libraries import damaged_libraries, foreign_libraries, stubs, two_majors
-from envsolve.diagnose.environment.checks.library_versions import cudnn_of_two_releases, old_c_library
-from envsolve.diagnose.environment.checks.missing import missing_dlls, missing_libraries
-from envsolve.diagnose.environment.checks.package_files import two_distributions
 from envsolve.diagnose.environment.commands import bound
 from envsolve.diagnose.environment.malformed_files import malformed_files
 from envsolve.diagnose.environment.scene import Scene
-from envsolve.diagnose.report import Report, found_by, printable, printable_inventory
-from envsolve.findings.catalogue import make_finding
+from envsolve.diagnose.report import Report, found_by, not_made, printable, printable_inventory, run_checks
 from envsolve.model.finding import Finding, worst_first
 from envsolve.resolve.closure.bounds import cuda_major_of
 from envsolve.validation.metadata import Package
@@ -83,13 +77,17 @@ CHECKS: tuple[tuple[str, Callable[[Scene], Iterable[Finding]]], ...] = (
     ("directories of the environment", module_directories.closed_directories),
 )
 """The checks by their subject, in the order of findings with the same severity."""
-_FAILURES = (OSError, UnreadableLibraryError, ValueError, LookupError, RuntimeError, TypeError, AttributeError)
-"""What a check raises for files that contradict themselves: errors of reading, and of invalid values. RuntimeError is
-what pathlib raises for circular links before Python 3.13, and RecursionError is one.
-"""
 _OF_LIBRARIES = (
-    *(cpu_builds, two_distributions, old_c_library, damaged_libraries, missing_libraries, missing_dlls),
-    *(foreign_libraries, two_majors, cudnn_of_two_releases, stubs, code_in_libraries),
+    gpu_code.cpu_builds,
+    package_files.two_distributions,
+    library_versions.old_c_library,
+    libraries.damaged_libraries,
+    missing.missing_libraries,
+    missing.missing_dlls,
+    libraries.foreign_libraries,
+    libraries.two_majors,
+    library_versions.cudnn_of_two_releases,
+    gpu_code.code_in_libraries,
 )
 _LOCAL = re.compile(r"\+cu(\d+)(\d)\b")
 _OWN_VERSION = ("cuda-toolkit", "cudatoolkit")
@@ -100,28 +98,14 @@ def examine_environment(scene: Scene) -> Report:
 
     Raises MatrixError for a matrix that does not load.
     """
-    found = [(what, list(_looked_at(what, check, scene))) for what, check in CHECKS]
-    findings = [finding for _, of_check in found for finding in of_check]
+    found = run_checks(CHECKS, scene)
+    findings = [bound(finding, scene) for _, of_check in found for finding in of_check]
     try:
         listing = printable_inventory(listing_of(scene))
-    except _FAILURES as error:
+    except Exception as error:  # noqa: BLE001 - as for a check
         listing = {}
-        findings.append(_not_looked_at("the list of packages", error))
+        findings.append(not_made("the list of packages", error))
     return Report(worst_first(dict.fromkeys(map(printable, findings))), listing, found_by(found))
-
-
-def _looked_at(what: str, check: Callable[[Scene], Iterable[Finding]], scene: Scene) -> Iterator[Finding]:
-    """The findings of a check, up to the point where it fails."""
-    try:
-        for finding in check(scene):
-            yield bound(finding, scene)
-    except _FAILURES as error:
-        yield _not_looked_at(what, error)
-
-
-def _not_looked_at(what: str, error: Exception) -> Finding:
-    text = f"{type(error).__name__}: {error}"
-    return make_finding("check-not-made", (text,), about=what, subject=what[:1].upper() + what[1:], reason=text)
 
 
 def examine_libraries(scene: Scene) -> StaticReport:

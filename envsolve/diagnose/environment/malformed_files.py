@@ -6,7 +6,7 @@ conda-meta/state is not included: envsolve.validation.activation reads it.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
 
 from envsolve.boundary.files import FileError, decoded, read_bytes
@@ -22,16 +22,10 @@ _MOST = 100
 """Limit for findings; an environment with so many malformed files should be recreated."""
 
 
-def malformed_files(
-    inventory: Inventory, packages: Packages | None = None, conda: CondaMeta | None = None
-) -> tuple[Finding, ...]:
+def malformed_files(inventory: Inventory, packages: Packages, conda: CondaMeta) -> tuple[Finding, ...]:
     """A finding for each malformed file, up to the limit."""
-    every = (packages or Packages(inventory.search_path)).every
-    found = (
-        *_of_prefix(inventory, conda or CondaMeta(inventory.prefix)),
-        *islice((it for package in every for it in _of_package(package)), _MOST),
-    )
-    return found[:_MOST]
+    of_packages = (it for package in packages.every for it in _of_package(package))
+    return tuple(islice(chain(_of_prefix(inventory, conda), of_packages), _MOST))
 
 
 def _of_prefix(inventory: Inventory, conda: CondaMeta) -> Iterator[Finding]:

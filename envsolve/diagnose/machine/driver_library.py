@@ -14,12 +14,13 @@ import re
 import shlex
 from collections.abc import Iterator
 
+from envsolve.binary.lookup import Rule
 from envsolve.diagnose.machine.survey import Survey
+from envsolve.host.loader import COMPATIBILITY_DIRECTORY
 from envsolve.host.probe import Source
 from envsolve.model.finding import Finding, Severity
 
 _NIX = "/run/opengl-driver/lib"
-_DIRECTORY = re.compile(r"/(?:compat(?:-orin)?|cuda-compat)/")
 _NEVER = re.compile(r"\b(?:GeForce|TITAN)\b", re.IGNORECASE)
 """Products that never support forward compatibility; some RTX cards for workstations do."""
 
@@ -40,18 +41,23 @@ def check_damage(survey: Survey) -> Iterator[Finding]:
 
 
 def check_stubs(survey: Survey) -> Iterator[Finding]:
-    """The toolkit's stub before the driver's library, or found by programs that need ``libcuda.so``."""
+    """The toolkit's stub before the driver's library, or on LD_LIBRARY_PATH for programs that need ``libcuda.so``."""
     if not survey.is_linux:
         return
     found = survey.libcuda
-    if found is not None and "/stubs/" in found.real:
-        yield survey.finding("stub-driver-library", (str(found),), stub_path=str(found))
-        return
-    for directory in survey.library_directories:
-        stub = f"{directory}/libcuda.so"
-        if "stubs" in (survey.files.real(stub) or "").split("/"):
-            yield survey.finding("stub-on-library-path", (stub,))
-            return
+    loaded = found if found is not None and "/stubs/" in found.real else None
+    paths = (f"{directory}/libcuda.so" for directory in survey.library_directories)
+    lying = [it for it in paths if "stubs" in (survey.files.real(it) or "").split("/")]
+    by_variable = [loaded.path] if loaded is not None and loaded.rule is Rule.LIBRARY_PATH else lying
+    if loaded is not None or lying:
+        yield survey.finding(
+            "stub-driver-library",
+            lying[:1] if loaded is None else (str(loaded),),
+            severity=Severity.WARNING if loaded is None else None,
+            stub_path=lying[0] if loaded is None else loaded.path,
+            stub_use="is on LD_LIBRARY_PATH" if loaded is None else None,
+            **(survey.facts_without(map(survey.files.parent, by_variable)) if by_variable else {}),
+        )
 
 
 def _on_windows(survey: Survey) -> Iterator[Finding]:
@@ -96,7 +102,7 @@ def is_compatibility(survey: Survey) -> bool:
     libcuda, nvml, module = survey.libcuda, survey.nvml, survey.module_version
     if libcuda is None:
         return False
-    if _DIRECTORY.search(libcuda.real) or _DIRECTORY.search(libcuda.path):
+    if any(map(COMPATIBILITY_DIRECTORY.search, (libcuda.real, libcuda.path))):
         return True
     if libcuda.version is None or module is None or nvml is None:
         return False

@@ -43,18 +43,13 @@ def check_branch(survey: Survey) -> Iterator[Finding]:
     dropped = [(gpu, life.last_branch) for gpu, life in lives if life.last_branch and number > life.last_branch]
     unknown = [(gpu, life.first_branch) for gpu, life in lives if life.first_branch and number < life.first_branch]
     evidence = (f"driver {driver}", *survey.gpus_seen)
-    way = survey.installation
     if dropped:
         named = tuple(f"{gpu.label} (last branch: R{last})" for gpu, last in dropped)
-        finding = survey.finding("driver-drops-gpu", evidence, driver=driver, gpus=named, way=way.text)
-        yield finding._replace(commands=way.commands)
+        yield survey.finding("driver-drops-gpu", evidence, driver=driver, gpus=named)
     if unknown:
         named = tuple(f"{gpu.label} (first branch: R{first})" for gpu, first in unknown)
         needed = max(first for _, first in unknown)
-        known = {"driver": driver, "gpus": named, "branch": needed, "way": way.text}
-        outside = survey.is_wsl or survey.container is not None
-        finding = survey.finding("driver-does-not-know-gpu", evidence, **known)
-        yield finding._replace(commands=() if outside else way.commands)
+        yield survey.finding("driver-does-not-know-gpu", evidence, driver=driver, gpus=named, branch=needed)
 
 
 def check_doubtful(survey: Survey) -> Iterator[Finding]:
@@ -70,17 +65,17 @@ def check_doubtful(survey: Survey) -> Iterator[Finding]:
             bound = None if life is None else _broken_bound(survey, life, number)
             if life is not None and bound is not None:
                 origin = survey.host.origin.get("driver", "the detection")
-                finding = survey.finding(
+                yield survey.finding(
                     "driver-and-gpu-disagree",
                     (f"driver {driver}, by {origin}", f"{gpu.label}, by {reading.source} ({bound})"),
                     about=gpu.label,
+                    sources=tuple(dict.fromkeys(it.reference for it in life.evidence)),
                     driver=driver,
                     origins=origin,
                     gpu=gpu.label,
                     source=reading.source,
                     bound=bound,
                 )
-                yield finding._replace(sources=tuple(dict.fromkeys(it.reference for it in life.evidence)))
 
 
 def check_module_kind(survey: Survey) -> Iterator[Finding]:

@@ -11,11 +11,11 @@ import re
 from collections.abc import Iterator
 
 from envsolve.diagnose.machine.survey import Survey
+from envsolve.host.evidence import HIDES_EVERYTHING
 from envsolve.host.gpus import total
 from envsolve.host.probe import Source
 from envsolve.host.trouble import Trouble
 from envsolve.model.finding import Finding, Severity
-from envsolve.validation.driver_verdict import HIDES_EVERYTHING
 
 _CAPABILITIES = "/proc/driver/nvidia/capabilities"
 _ORDER = "CUDA_DEVICE_ORDER"

@@ -73,15 +73,6 @@ def check_program_path(survey: Survey) -> Iterator[Finding]:
         yield survey.finding("libraries-on-program-path", evidence, directories=where)
 
 
-def check_preload(survey: Survey) -> Iterator[Finding]:
-    """CUDA libraries that LD_PRELOAD loads into every program."""
-    value = survey.environ.get("LD_PRELOAD", "") if survey.is_linux else ""
-    named = [it for it in value.replace(":", " ").split() if component(it.rpartition("/")[2]) is not None]
-    if named:
-        evidence = (f"LD_PRELOAD={value}",)
-        yield survey.finding("preloaded-library", evidence, about="LD_PRELOAD", entries=tuple(named))
-
-
 def libraries_on_path(survey: Survey) -> tuple[Library, ...]:
     """The CUDA libraries on LD_LIBRARY_PATH, or on PATH on Windows."""
     origin = "PATH" if survey.platform.is_windows else LIBRARY_PATH

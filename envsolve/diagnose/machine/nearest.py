@@ -1,72 +1,45 @@
-"""Keep the finding nearest to the cause of a problem: without a driver there is no driver library."""
+"""Keep the finding nearest to the cause of a problem, by data/findings/nearest.toml."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
+from functools import cache
+from typing import NamedTuple
 
+from envsolve.findings.catalogue import shipped, strings
 from envsolve.model.finding import Finding, merged, worst_first
 
-_SYMPTOMS = (
-    *("driver-library-missing", "kernel-module-not-loaded", "driver-not-initialized", "driver-unknown-error"),
-    *("driver-error", "driver-too-old", "no-device", "device-nodes-missing", "gpu-not-driven", "gpus-not-listed"),
-    *("no-gpu-for-framework", "no-gpu"),
-)
-"""Findings on a machine without a driver, or with one that does not support its GPU."""
-_UNREACHED = (
-    *("driver-not-initialized", "driver-unknown-error", "driver-error", "no-device", "gpus-not-listed"),
-    *("driver-refused-by-system", "no-gpu-for-framework"),
-)
-"""Findings on a machine whose driver libraries are there and reach no GPU."""
-_INCOMPATIBLE = (
-    *("driver-symbol-missing", "driver-library-does-not-start", "driver-unknown-error", "driver-error"),
-    *("driver-not-initialized", "no-device", "no-gpu-for-framework"),
-)
-_UNLOADED = ("no-driver", "kernel-module-missing", "kernel-module-refused")
-_MODULES = ("open-modules-needed", "open-modules-on-old-gpu")
 
-EXPLAINS: Mapping[str, tuple[str, ...]] = {
-    "two-distributions": ("leftover-cuda-packages",),
-    "wsl-1": (*_SYMPTOMS, *_UNLOADED),
-    "musl": ("driver-library-missing", "driver-library-unusable"),
-    "nouveau-has-gpu": (*_SYMPTOMS, *_UNLOADED),
-    "gpu-reserved-for-virtual-machine": (*_SYMPTOMS, *_UNLOADED),
-    "driver-too-new-for-gpu": (*_SYMPTOMS, *_UNLOADED, *_MODULES, "no-kernel-image"),
-    "driver-too-old-for-gpu": (*_SYMPTOMS, *_UNLOADED, *_MODULES, "no-kernel-image"),
-    "open-modules-needed": _SYMPTOMS,
-    "open-modules-on-old-gpu": _SYMPTOMS,
-    "no-driver": _SYMPTOMS,
-    "kernel-module-missing": (*_SYMPTOMS, "kernel-module-refused"),
-    "kernel-module-not-loaded": _UNREACHED,
-    "container-without-gpu": (*_SYMPTOMS, "driver-library-unusable"),
-    "container-without-compute": (*_SYMPTOMS, "driver-library-unusable"),
-    "container-without-uvm": ("driver-unknown-error", "driver-not-initialized", "no-device", "no-gpu-for-framework"),
-    "library-link-broken": ("driver-library-missing",),
-    "library-empty": ("driver-library-unusable",),
-    "library-damaged": ("driver-library-unusable",),
-    "driver-library-missing": ("no-gpu-for-framework", "driver-too-old", "no-device"),
-    "wsl-driver-not-reached": _SYMPTOMS,
-    "linux-driver-in-wsl": (*_SYMPTOMS, "driver-version-mismatch", "driver-library-unusable"),
-    "stub-driver-library": ("driver-library-unusable", "kernel-module-not-loaded", "no-gpu-for-framework"),
-    "driver-version-mismatch": _INCOMPATIBLE,
-    "stale-compat-library": (*_INCOMPATIBLE, "driver-version-mismatch"),
-    "device-nodes-missing": (*_UNREACHED, "kernel-module-not-loaded"),
-    "device-nodes-denied": (*_UNREACHED, "kernel-module-not-loaded", "gpu-not-permitted", "gpu-unavailable"),
-    "gpu-lost": ("gpus-not-listed", "gpu-not-driven", "driver-unknown-error", "driver-error", "no-device"),
-    "mig-without-instances": ("no-device", "no-gpu-for-framework"),
-    "gpus-hidden": ("no-device", "no-gpu-for-framework"),
-}
-"""Maps a finding to those that it makes superfluous, including ids of the validation of environments."""
+class Nearer(NamedTuple):
+    """The findings that one makes superfluous: those that follow from it, and coarser ones of the same thing.
 
-SETTLES: Mapping[str, tuple[str, ...]] = {
-    "library-path-unused": ("cuda-on-library-path",),
-    "library-mismatch": ("cuda-on-library-path",),
-    "nvml-missing": ("no-device", "driver-error"),
-    "ptx-compilation-forced": ("extension-without-code", "cublas-arguments", "cudnn-broken"),
-}
-"""Findings of a closer examination: they replace a coarser one of any severity."""
+    It does so if a line of its evidence has the pattern ``evidence``.
+    """
 
-_ABOUT_FILES = ("library-link-broken", "library-empty", "library-damaged")
-_DRIVER_FILE = "libcuda.so"
+    explains: tuple[str, ...]
+    settles: tuple[str, ...]
+    evidence: str
+
+
+@cache
+def nearer() -> Mapping[str, Nearer]:
+    """Every finding that makes others superfluous."""
+    consequences = dict(shipped().rows("consequences"))
+
+    def listed(value: object) -> tuple[str, ...]:
+        known = (strings(consequences[it[1:]]) if it.startswith("@") else (it,) for it in strings(value))
+        return tuple(it for ids in known for it in ids)
+
+    return {
+        name: Nearer(listed(row.get("explains")), listed(row.get("settles")), str(row.get("evidence", "")))
+        for name, row in shipped().rows("nearest")
+    }
+
+
+def nearer_than(identifier: str) -> frozenset[str]:
+    """The findings that can be nearer to the cause than this one."""
+    return frozenset(name for name, it in nearer().items() if identifier in (*it.explains, *it.settles))
 
 
 def nearest_the_cause(findings: Iterable[Finding]) -> tuple[Finding, ...]:
@@ -88,10 +61,9 @@ def _joined(findings: Iterable[Finding]) -> tuple[Finding, ...]:
     return tuple(found.values())
 
 
-def explains(nearer: Finding, other: Finding) -> bool:
-    """Whether ``other`` follows from ``nearer``, which is at least as severe or was examined more closely."""
-    if other.id in SETTLES.get(nearer.id, ()):
-        return True
-    if other.id not in EXPLAINS.get(nearer.id, ()) or nearer.severity.rank > other.severity.rank:
+def explains(first: Finding, other: Finding) -> bool:
+    """Whether ``other`` follows from ``first``, which is at least as severe or was examined more closely."""
+    row = nearer().get(first.id)
+    if row is None or not re.search(row.evidence, "\n".join(first.evidence)):
         return False
-    return nearer.id not in _ABOUT_FILES or any(_DRIVER_FILE in line for line in nearer.evidence)
+    return other.id in row.settles or (other.id in row.explains and first.severity.rank <= other.severity.rank)

@@ -1,4 +1,4 @@
-"""The system that processes run in: its container, its distribution (os-release(5)), how to install a driver there.
+"""The system that processes run in: its container, its distribution (os-release(5)), and the drivers that it allows.
 
 A driver is never updated to a version that drops the GPUs of the machine.
 """
@@ -10,9 +10,7 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from envsolve.diagnose.machine.files import MachineFiles
-from envsolve.findings.catalogue import shipped
 from envsolve.host.containers import CONTAINER_MARKS
-from envsolve.model.host import Platform
 
 _GROUPS = (("kubernetes", "kubepods"), ("podman", "libpod"), ("docker", "docker"), ("lxc", "lxc"))
 """Words in the control groups of process 1; in version 2 of control groups they are not visible inside."""
@@ -110,21 +108,6 @@ class Limit(NamedTuple):
         }
 
 
-class Way(NamedTuple):
-    """One way to install a driver: a sentence and its commands."""
-
-    text: str
-    commands: tuple[str, ...] = ()
-
-
-def installation(distribution: Distribution | None, platform: Platform, limit: Limit) -> Way:
-    """How to install a driver that supports all GPUs of this machine."""
-    family = next((it for it in _FAMILIES if distribution is not None and distribution.is_a(it)), None)
-    facts = {**limit.facts, "windows": platform.is_windows, "distribution": family}
-    text, commands = shipped().step("install-driver", facts.get)
-    return Way(" ".join(filter(None, (text, bounds(limit)))), () if limit.is_impossible else commands)
-
-
-def bounds(limit: Limit) -> str:
-    """Sentences on the driver branches that the GPUs allow; "" if there is no limit."""
-    return shipped().step("driver-bounds", limit.facts.get)[0]
+def family_of(distribution: Distribution | None) -> str | None:
+    """The distribution, or the parent, that decides how a driver is installed; None for any other."""
+    return next((it for it in _FAMILIES if distribution is not None and distribution.is_a(it)), None)

@@ -47,8 +47,8 @@ def check_other_drivers(survey: Survey) -> Iterator[Finding]:
         return
     free = [device for device in survey.bus if device.bound_to in _FREE_DRIVERS]
     if free:
-        known = {"gpus": _addresses(free), "free_driver": free[0].bound_to, "way": survey.installation.text}
-        yield _with_way(survey, survey.finding("nouveau-has-gpu", _bound(free), **known))
+        known = {"gpus": _addresses(free), "free_driver": free[0].bound_to}
+        yield survey.finding("nouveau-has-gpu", _bound(free), **known)
     reserved = [device for device in survey.bus if device.bound_to in _FOR_MACHINES]
     if reserved:
         alone = len(reserved) == len(survey.bus) and not survey.working_gpus
@@ -67,13 +67,7 @@ def check_installed(survey: Survey) -> Iterator[Finding]:
     kernel = survey.files.text("/proc/sys/kernel/osrelease") or "unknown"
     path = str(survey.libcuda or ", ".join(survey.misplaced_libraries))
     if survey.libcuda is None and not survey.misplaced_libraries:
-        way = survey.installation.text
-        yield _with_way(
-            survey,
-            survey.finding(
-                "no-driver", evidence, gpus=", ".join(it.label for it in survey.gpus) or "An NVIDIA GPU", way=way
-            ),
-        )
+        yield survey.finding("no-driver", evidence, gpus=", ".join(it.label for it in survey.gpus))
     elif _module_is_built(survey, kernel) is False:
         debian = survey.distribution is not None and survey.distribution.is_a("debian", "ubuntu")
         evidence = (*survey.gpus_seen, f"/lib/modules/{kernel}/modules.dep names no nvidia.ko")
@@ -116,11 +110,6 @@ def _addresses(devices: list[PciDevice]) -> str:
     return f"Each of the GPUs at {', '.join(it.address for it in devices)}"
 
 
-def _with_way(survey: Survey, finding: Finding) -> Finding:
-    """The finding with the commands that install a driver here as its first commands."""
-    return finding._replace(commands=(*survey.installation.commands, *finding.commands))
-
-
 def _module_is_built(survey: Survey, kernel: str) -> bool | None:
     """Whether a module of the driver exists for the running kernel; None if unknown."""
     text = survey.files.text(f"/lib/modules/{kernel}/modules.dep")
@@ -138,16 +127,18 @@ def check_container(survey: Survey) -> Iterator[Finding]:
     without_compute = Variables(driver_capabilities=capabilities).container_without_compute
     variable = CAPABILITIES if without_compute else DEVICES
     value = survey.environ.get(variable)
-    module = f"kernel module {survey.module_version or 'of no known version'}"
+    module = f"kernel module {survey.module_version or 'of no known version'}" if survey.module_is_loaded else None
     evidence = (
         *([] if value is None else [f"{variable}={value}"]),
         f"{container.mark} ({container.kind})",
-        *([module] if survey.module_is_loaded else []),
+        *([] if module is None else [module]),
         *([] if survey.libcuda is None else [f"{survey.libcuda} is empty"]),
         *survey.gpus_seen,
     )
     identifier = "container-without-compute" if without_compute else "container-without-gpu"
-    yield survey.finding(identifier, evidence, value=value, kind=container.kind)
+    nodes = tuple(_nodes(survey))
+    known = {"value": value, "kind": container.kind, "files": nodes, "module_version": module}
+    yield survey.finding(identifier, (*evidence, *nodes), **known)
 
 
 def _lacks_library(survey: Survey) -> bool:
@@ -171,7 +162,7 @@ def check_device_files(survey: Survey) -> Iterator[Finding]:
 
 
 def _of_driver(survey: Survey) -> Iterator[Finding]:
-    nodes = [f"/dev/{name}" for name in survey.files.names("/dev") if _GPU.match(name)]
+    nodes = _nodes(survey)
     present = [path for path in (_CONTROL, _MEMORY) if survey.files.exists(path)]
     missing = [] if _CONTROL in present else [_CONTROL]
     missing += [] if nodes else ["/dev/nvidia0"]
@@ -180,6 +171,11 @@ def _of_driver(survey: Survey) -> Iterator[Finding]:
     elif _MEMORY not in present and survey.libcuda is not None:
         yield _without_memory_file(survey)
     yield from _closed(survey, [*present, *nodes])
+
+
+def _nodes(survey: Survey) -> list[str]:
+    """The device files of GPUs."""
+    return [f"/dev/{name}" for name in survey.files.names("/dev") if _GPU.match(name)]
 
 
 def _missing(survey: Survey, missing: list[str]) -> Iterator[Finding]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable
 from functools import cached_property
 from pathlib import Path
@@ -23,17 +22,16 @@ from envsolve.diagnose.machine.operating_system import (
     Container,
     Distribution,
     Limit,
-    Way,
-    bounds,
     container_of,
     distribution_of,
-    installation,
+    family_of,
 )
 from envsolve.diagnose.machine.toolkit import Toolkit, toolkits_of
-from envsolve.findings.catalogue import make_finding
+from envsolve.findings.catalogue import make_finding, shipped
 from envsolve.host.device_nodes import module_is_loaded
 from envsolve.host.evidence import LIVE_SOURCES
 from envsolve.host.jetson import l4t_release
+from envsolve.host.kernel_module import ProcVersionProbe, SysModuleProbe
 from envsolve.host.loader import CUDA_LIBRARY, LIBRARY_PATH, NVML_LIBRARY, UNUSUAL_DIRECTORIES, library_entries
 from envsolve.host.machine import Machine
 from envsolve.host.pci import PciDevice, gpus_on_bus
@@ -46,7 +44,6 @@ from envsolve.model.release import Architecture
 from envsolve.model.versions import DriverVersion
 from envsolve.validation.places import Place, facts_of, places_of
 
-_MODULE_VERSION = re.compile(r"Kernel Module(?:\s+for\s+\S+)?\s+(\d+(?:\.\d+)+)\s")
 _PROC_VERSION = "/proc/driver/nvidia/version"
 _LIMITS = Limits()
 
@@ -115,8 +112,9 @@ class Survey:
     @cached_property
     def facts(self) -> dict[str, object]:
         """The facts of every check: where processes run, and the driver branches that the GPUs allow."""
-        limit = None if self.limit.last is None else bounds(self.limit)
-        return {**facts_of(self.places), "driver_limit": limit}
+        limit = None if self.limit.last is None else shipped().step("driver-bounds", self.limit.facts.get)[0]
+        family = family_of(self.distribution)
+        return {**facts_of(self.places), **self.limit.facts, "driver_limit": limit, "distribution": family}
 
     def finding(self, identifier: str, evidence: Iterable[str] = (), **facts: Any) -> Finding:
         """The finding of a check, from the facts of every check and its own; arguments as for ``make_finding``."""
@@ -186,11 +184,6 @@ class Survey:
         first, first_for = max(firsts, default=(None, None))
         return Limit(last, last_for, first, first_for)
 
-    @cached_property
-    def installation(self) -> Way:
-        """How to install a driver here."""
-        return installation(self.distribution, self.platform, self.limit)
-
     # its driver
 
     @cached_property
@@ -201,15 +194,8 @@ class Survey:
     @cached_property
     def module_version(self) -> DriverVersion | None:
         """The version of the loaded kernel module."""
-        text = self.files.text("/sys/module/nvidia/version")
-        match = _MODULE_VERSION.search((self.files.text(_PROC_VERSION) or "") + "\n")
-        for version in (text, match[1] if match is not None else None):
-            try:
-                if version is not None:
-                    return DriverVersion.parse(version)
-            except ValueError:
-                continue
-        return None
+        readings = (probe(self.root).read() for probe in (SysModuleProbe, ProcVersionProbe))
+        return next((it.driver for it in readings if it is not None and it.driver is not None), None)
 
     @cached_property
     def module_is_open(self) -> bool | None:

@@ -15,7 +15,12 @@ import time
 import traceback
 
 LONGEST_TEXT = 4000
-"""Limit for the text of an exception: some contain the source of a kernel."""
+
+
+def shortened(text: str) -> str:
+    """``text`` up to the limit: some exceptions contain the source of a kernel, and the reason before or after it."""
+    half = LONGEST_TEXT // 2
+    return text if len(text) <= LONGEST_TEXT else "{}\n...\n{}".format(text[:half], text[-half:])
 
 
 class Channel:
@@ -44,7 +49,7 @@ class Channel:
             {
                 "error": {
                     "type": type(error).__name__,
-                    "text": str(error)[:LONGEST_TEXT],
+                    "text": shortened(str(error)),
                     "trace": ["{}:{} {}".format(it.filename, it.lineno, it.name) for it in frames],
                 },
                 "seconds": self._seconds(),

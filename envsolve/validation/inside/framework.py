@@ -76,6 +76,10 @@ class Framework(ABC):
         """The loss before each step and after the last."""
         raise UnsupportedError("it does not train")
 
+    def run_time_compilation(self, values: Array) -> Outcome:
+        """2 to the power of each number, by a kernel that is compiled at its first use, unlike the others."""
+        raise UnsupportedError("no kernel needs another compiler than its element-wise operations")
+
     @abstractmethod
     def products(self, left: Array, right: Array) -> Callable[[], int]:
         """A function that repeats a product and counts the numbers that differ from the first one, bit by bit."""
@@ -84,8 +88,8 @@ class Framework(ABC):
 class TensorFramework(Framework):
     """A tensor framework: each operation is written once, with functions that all of these frameworks have.
 
-    ``own`` is the name of its kernels, ``products`` the library for matrix products. Images are NCHW and filters OIHW,
-    as in the reference.
+    ``own`` is the name of its kernels, ``products`` the library for matrix products, ``compiler`` that of kernels that
+    are compiled at run time. Images are NCHW and filters OIHW, as in the reference.
     """
 
     exp: Callable[[Any], Any]
@@ -93,7 +97,7 @@ class TensorFramework(Framework):
     product: Callable[[Any, Any], Any]
     """The product of two matrices, without reduced precision."""
 
-    def __init__(self, own: str, products: str = "cuBLAS") -> None:
+    def __init__(self, own: str, products: str = "cuBLAS", compiler: str = "") -> None:
         super().__init__(
             {
                 "element-wise": own,
@@ -101,6 +105,7 @@ class TensorFramework(Framework):
                 "convolution": "cuDNN",
                 "convolution-backward": "cuDNN",
                 "training": "all of these together",
+                "run-time-compilation": compiler,
             }
         )
 

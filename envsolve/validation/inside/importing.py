@@ -6,7 +6,7 @@ import importlib
 import traceback
 from collections.abc import Iterator
 
-from .channel import LONGEST_TEXT, Channel
+from .channel import Channel, shortened
 
 MOST_CAUSES = 10
 """Limit for the causes that are reported; a chain may be circular."""
@@ -18,7 +18,7 @@ def probe(job: dict[str, object], channel: Channel) -> dict[str, object]:
     try:
         importlib.import_module(str(job["module"]))
     except BaseException as error:
-        channel.note(causes=["{}: {}".format(type(it).__name__, it)[:LONGEST_TEXT] for it in causes_of(error)])
+        channel.note(causes=[shortened("{}: {}".format(type(it).__name__, it)) for it in causes_of(error)])
         channel.note(files=sorted({file for it in (error, *causes_of(error)) for file in files_of(it)}))
         raise
     return {}

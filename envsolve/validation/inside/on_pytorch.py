@@ -1,11 +1,17 @@
-"""PyTorch. ``torch.cuda.init()`` says why there is no GPU; ``torch.cuda.is_available()`` only that there is none."""
+"""PyTorch. ``torch.cuda.init()`` says why there is no GPU; ``torch.cuda.is_available()`` only that there is none.
+
+Some of its kernels are not in its libraries: NVRTC compiles them at their first use, among them those of exp2, erfc and
+special functions, and of abs, prod and others of complex numbers, as after an FFT (``jitted_gpu_kernel`` in
+``aten/src/ATen/native/cuda``; "Just-in-Time Compilation" in https://docs.pytorch.org/docs/stable/notes/cuda.html).
+"""
 
 from __future__ import annotations
 
+import os
 from typing import Any, Sequence, Tuple
 
 from . import operations
-from .framework import Loss, Step, TensorFramework
+from .framework import Loss, Outcome, Step, TensorFramework, UnsupportedError
 from .reference import Array
 
 
@@ -13,7 +19,8 @@ class PyTorch(TensorFramework):
     """PyTorch, since 1.0. numpy need not be installed."""
 
     def __init__(self, _device: str) -> None:
-        super().__init__("PyTorch's own kernels")
+        super().__init__("PyTorch's own kernels", compiler="NVRTC")
+        os.environ["USE_PYTORCH_KERNEL_CACHE"] = "0"  # kernels compiled earlier prove nothing
         import torch
 
         self.torch: Any = torch
@@ -37,6 +44,12 @@ class PyTorch(TensorFramework):
         if hasattr(torch.backends.cuda, "matmul"):  # since 1.7, the first release with TF32
             torch.backends.cuda.matmul.allow_tf32 = False
         return str(torch.cuda.get_device_name(index))
+
+    def run_time_compilation(self, values: Array) -> Outcome:
+        """exp2; early releases have its kernel in their libraries, and pass."""
+        if not hasattr(self.torch, "exp2"):
+            raise UnsupportedError("PyTorch before 1.7 has no exp2")
+        return self.outcome(self.torch.exp2(self._tensor(values)))
 
     def _tensor(self, values: Array) -> Any:
         return self.torch.tensor(values.numbers, dtype=self.torch.float32, device=self.device).reshape(values.shape)

@@ -1,6 +1,9 @@
 """TensorFlow, eager. Without soft placement an operation without a kernel for its device fails instead of moving.
 
 TensorFlow only says on stderr why there is no GPU, so stderr is not silenced here.
+
+Functions with ``jit_compile``, as those of Keras if it is left to its default, are compiled by XLA with libdevice and
+ptxas or nvJitLink, which nothing else of TensorFlow needs.
 """
 
 from __future__ import annotations
@@ -9,7 +12,7 @@ import os
 from typing import Any, Callable, Sequence, Tuple
 
 from . import operations
-from .framework import Loss, NoDeviceError, Step, TensorFramework, UnsupportedError
+from .framework import Loss, NoDeviceError, Outcome, Step, TensorFramework, UnsupportedError
 from .reference import Array
 
 TO_NHWC = (0, 2, 3, 1)
@@ -21,7 +24,7 @@ class TensorFlow(TensorFramework):
     """TensorFlow, since 1.14. Convolutions are NHWC, which its CPU kernels support too."""
 
     def __init__(self, _device: str) -> None:
-        super().__init__("TensorFlow's own kernels")
+        super().__init__("TensorFlow's own kernels", compiler="XLA, with libdevice and ptxas")
         os.environ["TF_FORCE_GPU_ALLOW_GROWTH"] = "true"  # the GPU may be in use
         os.environ["TF_CPP_MIN_LOG_LEVEL"] = "0"
         import numpy  # noqa: ICN001 - kept as an attribute
@@ -58,6 +61,13 @@ class TensorFlow(TensorFramework):
             config.enable_tensor_float_32_execution(False)
         self.place = "/GPU:0"
         return self._name(gpus[index])
+
+    def run_time_compilation(self, values: Array) -> Outcome:
+        """A power in XLA, which takes the function from libdevice."""
+        if [int(it) for it in self.version.split(".")[:2]] < [2, 5]:
+            raise UnsupportedError("TensorFlow before 2.5 has no jit_compile")
+        function = self.tf.function(lambda it: self.tf.pow(2.0, it), jit_compile=True)
+        return self.outcome(self._compiled(function)(self._tensor(values)))
 
     def _tensor(self, values: Array) -> Any:
         with self.tf.device(self.place):

@@ -11,7 +11,7 @@ import time
 from typing import Callable, Dict, List, NamedTuple, Sequence
 
 from . import reference
-from .channel import LONGEST_TEXT, Channel
+from .channel import Channel, shortened
 from .framework import Framework, Outcome, UnsupportedError
 from .reference import Array, Lesson, Numbers, numbers
 
@@ -28,13 +28,14 @@ Result = Dict[str, object]
 
 
 class Operation(NamedTuple):
-    """One operation: the method of Framework, its inputs, the expected result."""
+    """One operation: the method of Framework, its inputs, the expected result; ``gpu_only`` is left out on the CPU."""
 
     name: str
     method: str
     inputs: Callable[[], tuple]  # type: ignore[type-arg]
     wanted: Callable[..., Sequence[float]]
     tolerance: float = reference.TOLERANCE
+    gpu_only: bool = False
 
 
 def convolution_inputs() -> tuple[Array, Array]:
@@ -70,6 +71,13 @@ OPERATIONS = (
         reference.convolution_backward,
     ),
     Operation("training", "training", lambda: (lesson(),), reference.training, TRAINING_TOLERANCE),
+    Operation(
+        "run-time-compilation",
+        "run_time_compilation",
+        lambda: (numbers((4099,), 14),),
+        reference.powers_of_two,
+        gpu_only=True,
+    ),
 )
 
 
@@ -129,6 +137,8 @@ def operate(framework: Framework, operations: Sequence[Operation], device: str, 
     """Run every operation, from the simplest on: later ones depend on what the first ones test."""
     outcomes: List[Result] = []
     for operation in operations:
+        if operation.gpu_only and device == "cpu":
+            continue
         channel.stage(operation.name)
         proves = framework.proves.get(operation.name) if device == "cuda" else None
         outcome = dict(tried(operation, framework), proves=proves)
@@ -230,7 +240,7 @@ def described(error: BaseException) -> Result:
     cause = error.__cause__ or error.__context__
     if cause is not None and str(cause) and str(cause) not in text:
         text = "{}\n{}: {}".format(text, type(cause).__name__, cause)
-    return {"type": type(error).__name__, "text": text[:LONGEST_TEXT]}
+    return {"type": type(error).__name__, "text": shortened(text)}
 
 
 def since(started: float) -> float:

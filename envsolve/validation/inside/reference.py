@@ -83,6 +83,11 @@ def element_wise(left: Array, right: Array) -> Numbers:
     return [math.exp(a) * b + a for a, b in zip(left.numbers, right.numbers)]
 
 
+def powers_of_two(values: Array) -> Numbers:
+    """2 to the power of each number."""
+    return [2.0**it for it in values.numbers]
+
+
 def silu_and_mul(values: Array) -> Numbers:
     """SiLU of the left half of each row, left / (1 + exp(-left)), times the right half."""
     columns = values.shape[1]

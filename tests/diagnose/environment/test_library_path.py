@@ -56,13 +56,6 @@ def test_advice_of_validate_on_foreign_libraries_also_keeps_the_driver(
     assert found["foreign-library"].commands == (f"export LD_LIBRARY_PATH='{off_path}'",)
 
 
-def test_a_stub_is_removed_and_the_driver_behind_it_stays(stack: Patient, tmp_path: Path, off_path: Path) -> None:
-    device_library(tmp_path / "cuda/stubs/libcuda.so.1", b"", soname="libcuda.so.1")
-    variables = {"LD_LIBRARY_PATH": f"{tmp_path}/cuda/stubs:{off_path}"}
-    found = {it.id: it for it in stack.report(variables=variables).findings}
-    assert found["stub-driver-library"].commands == (f"export LD_LIBRARY_PATH='{off_path}'",)
-
-
 def test_a_directory_of_driver_libraries_is_not_a_leftover(stack: Patient, off_path: Path) -> None:
     device_library(off_path.parent / "nvml/libnvidia-ml.so.1", b"", soname="libnvidia-ml.so.1")
     assert names(stack.report(variables={"LD_LIBRARY_PATH": f"{off_path}:{off_path.parent}/nvml"}).findings) == []

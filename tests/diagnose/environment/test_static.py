@@ -226,17 +226,6 @@ def test_a_damaged_library_is_named_with_its_package(damage: str, title: str, en
     assert finding.commands == ("pip install --force-reinstall --no-deps --no-cache-dir nvidia-cudnn-cu12==9.10.2.21",)
 
 
-@pytest.mark.parametrize(("name", "severity"), [("libcuda.so.1", Severity.ERROR), ("libcuda.so", Severity.WARNING)])
-def test_a_stub_of_the_driver_is_found(name: str, severity: Severity, environment: Environment, tmp_path: Path) -> None:
-    environment.nvidia()
-    environment.torch()
-    stub = environment.library(name, root=tmp_path / "toolkit/stubs")
-    findings = environment.examined(AMPERE, LD_LIBRARY_PATH=str(stub.parent)).findings
-    finding = _only(findings)
-    assert (finding.id, finding.severity) == ("stub-driver-library", severity)
-    assert finding.evidence == (str(stub),)
-
-
 def test_a_missing_driver_is_not_a_fault_of_the_environment(environment: Environment) -> None:
     environment.nvidia()
     environment.torch()

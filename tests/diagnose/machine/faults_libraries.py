@@ -52,11 +52,6 @@ LIBRARIES: dict[str, tuple[Case, dict[str, Severity]]] = {
         Case({CUDART: library("libcudart")}, environ={"PATH": "/usr/bin:/srv/cuda-11.8/lib64"}),
         {"libraries-on-program-path": WARNING},
     ),
-    "a preloaded library": (
-        Case(environ={"LD_PRELOAD": "/opt/x/libcudart.so.12 libjemalloc.so"}),
-        {"preloaded-library": WARNING},
-    ),
-    "another preloaded library": (Case(environ={"LD_PRELOAD": "libjemalloc.so"}), {}),
     "a toolkit in the cache": (
         Case({}, cached=(*CACHED.items(), ("libcudart.so.12", f"/{TOOLKIT}/lib64/libcudart.so.12"))),
         {"cuda-in-loader-cache": INFO},

@@ -7,14 +7,15 @@ from pathlib import Path
 
 import pytest
 
-from envsolve.diagnose.machine.operating_system import Distribution, Limit, installation
+from envsolve.diagnose.machine.operating_system import Distribution, Limit, family_of
 from envsolve.findings.catalogue import shipped
 from envsolve.host.probe import Source
 from envsolve.host.trouble import Trouble, cuda_problem
-from envsolve.model.host import Platform, Reading
+from envsolve.model.host import Reading
 from envsolve.validation.places import Place, facts_of
 from tests.diagnose.machine.faults_driver import DRIVER_FAULTS
 from tests.diagnose.machine.recorded import (
+    DEVICE_FILES,
     MULTIARCH,
     NO_DRIVER,
     Case,
@@ -39,6 +40,13 @@ FEDORA = Distribution("fedora")
 ROCKY = Distribution("rocky", ("rhel", "centos", "fedora"))
 
 
+def installation(distribution: Distribution | None, limit: Limit) -> tuple[str, tuple[str, ...]]:
+    """The advice on installing a driver, and its commands."""
+    facts = {**limit.facts, "distribution": family_of(distribution)}
+    (text, commands), (bounds, _) = (shipped().step(name, facts.get) for name in ("install-driver", "driver-bounds"))
+    return f"{text} {bounds}", commands
+
+
 @pytest.mark.parametrize(
     ("distribution", "last", "command"),
     [
@@ -60,25 +68,27 @@ def test_the_way_to_install_is_that_of_the_distribution(
     distribution: Distribution | None, last: int | None, command: str | None
 ) -> None:
     limit = Limit() if last is None else Limit(last=last, last_for="GeForce GTX 1080 (6.1)")
-    way = installation(distribution, Platform.LINUX_64, limit)
-    assert way.commands == (() if command is None else (command,))
-    assert last is None or f"R{last} and nothing after it" in way.text
+    text, commands = installation(distribution, limit)
+    assert commands == (() if command is None else (command,))
+    assert last is None or f"R{last} and nothing after it" in text
 
 
 def test_gpus_that_no_driver_serves_together_are_distinguished() -> None:
     limit = Limit(470, "Tesla K80 (3.7)", 570, "GeForce RTX 5090 (12.0)")
-    way = installation(Distribution("ubuntu"), Platform.LINUX_64, limit)
-    assert "No driver is for both of them" in way.text
-    assert way.commands == ()
+    text, commands = installation(Distribution("ubuntu"), limit)
+    assert "No driver is for both of them" in text
+    assert commands == ()
 
 
 def test_without_a_way_of_its_own_a_distribution_is_sent_to_the_guide() -> None:
-    assert "datacenter/tesla/driver-installation-guide" in installation(ROCKY, Platform.LINUX_64, Limit()).text
-    assert "datacenter/tesla/driver-installation-guide" in installation(None, Platform.LINUX_AARCH64, Limit()).text
+    assert "datacenter/tesla/driver-installation-guide" in installation(ROCKY, Limit())[0]
+    assert "datacenter/tesla/driver-installation-guide" in installation(None, Limit())[0]
 
 
 def test_a_new_gpu_names_the_oldest_driver(tmp_path: Path) -> None:
     finding = the_finding(tmp_path, Case({**NO_DRIVER, **gpu_on_bus("2b85", None)}, cached=()), "no-driver")
+    assert "Ubuntu's tool" in finding.fix
+    assert "guide" not in finding.fix
     assert "GeForce RTX 5090 (12.0) needs a driver of R570 or newer" in finding.fix
     assert finding.commands == ("sudo ubuntu-drivers install",)
 
@@ -139,6 +149,18 @@ def test_the_remedy_of_a_container_is_that_of_its_kind(tmp_path: Path) -> None:
     assert commands["unknown"] == ()
 
 
+def test_a_container_with_device_files_lacks_only_the_libraries(tmp_path: Path) -> None:
+    bare = {**removed(driver_libraries()), ".dockerenv": ""}
+    with_files = the_finding(tmp_path / "with", Case(bare, cached=()), "container-without-gpu")
+    assert "device files without the driver" in with_files.title
+    assert "/dev/nvidia0 was added" in with_files.cause
+    nothing = {**bare, **removed(DEVICE_FILES), **removed(module()), "sys/module/nvidia": None}
+    without = the_finding(tmp_path / "without", Case(nothing, cached=()), "container-without-gpu")
+    assert "started without GPUs" in without.title
+    assert "the host needs the driver as well" in without.cause
+    assert "the host needs" not in with_files.cause
+
+
 def test_wsl_is_no_container(tmp_path: Path) -> None:
     case = Case({"run/systemd/container": "wsl\n"})
     assert examined(tmp_path, case).inventory["container"] is None
@@ -195,6 +217,20 @@ def test_a_stub_beside_the_path_is_no_other_way_to_the_driver(tmp_path: Path) ->
     case = case._replace(files={**case.files, **stub}, cached=(("libcuda.so.1", "/opt/x/stubs/libcuda.so.1"),))
     finding = the_finding(tmp_path, case, "cuda-on-library-path")
     assert finding.commands == ("export LD_LIBRARY_PATH=/opt/driver",)
+
+
+def test_a_stub_is_removed_and_the_driver_behind_it_stays(tmp_path: Path) -> None:
+    case = _on_the_path("/opt/x/stubs", "/opt/driver", driver="opt/driver")
+    case = case._replace(files={**case.files, "opt/x/stubs/libcuda.so.1": library("libcuda.so.1")})
+    assert the_finding(tmp_path, case, "stub-driver-library").commands == ("export LD_LIBRARY_PATH=/opt/driver",)
+
+
+def test_a_stub_that_the_cache_leads_to_is_not_removed_from_the_library_path(tmp_path: Path) -> None:
+    stub = {"opt/x/stubs/libcuda.so.1": library("libcuda.so.1")}
+    case = Case({**removed(driver_libraries()), **stub}, cached=(("libcuda.so.1", "/opt/x/stubs/libcuda.so.1"),))
+    finding = the_finding(tmp_path, case, "stub-driver-library")
+    assert "ldconfig -p | grep libcuda" in finding.commands
+    assert "unset LD_LIBRARY_PATH" not in finding.commands
 
 
 def test_conda_gets_the_environment_without_its_compatibility_package(tmp_path: Path) -> None:

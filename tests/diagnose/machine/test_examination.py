@@ -13,9 +13,10 @@ from hypothesis import strategies as st
 
 from envsolve.diagnose.machine import examination, examine_machine, nearest_the_cause
 from envsolve.diagnose.machine.examination import CHECKS
-from envsolve.diagnose.machine.nearest import EXPLAINS
+from envsolve.diagnose.machine.nearest import nearer
 from envsolve.diagnose.machine.survey import Survey
 from envsolve.errors import MatrixError
+from envsolve.findings.catalogue import shipped
 from envsolve.matrix import Matrix
 from envsolve.model.finding import Finding, Severity
 from tests.diagnose.machine.recorded import (
@@ -52,11 +53,16 @@ def test_a_failing_check_does_not_affect_the_others(tmp_path: Path, monkeypatch:
 
     checks = (("the network disk", stale_file), ("a broken check", broken), ("a sound one", sound))
     monkeypatch.setattr(examination, "CHECKS", checks)
-    first, second = examine_machine(survey_of(tmp_path, Case())).findings
-    assert first.id == "sound"
-    assert (second.id, second.severity) == ("check-not-made", Severity.INFO)
-    assert "the network disk could not be looked at: [Errno 116] Stale file handle: '/nfs/lib'" in second.evidence
-    assert "a broken check could not be looked at: KeyError: 'surprise'" in second.evidence
+    findings = examine_machine(survey_of(tmp_path, Case())).findings
+    assert ids(findings) == ["told-before", "sound", "check-not-made", "check-not-made"]
+    assert [(it.severity, it.title) for it in findings[2:]] == [
+        (Severity.INFO, "The network disk could not be checked"),
+        (Severity.INFO, "A broken check could not be checked"),
+    ]
+    assert [it.evidence for it in findings[2:]] == [
+        ("OSError: [Errno 116] Stale file handle: '/nfs/lib'",),
+        ("KeyError: 'surprise'",),
+    ]
 
 
 def test_a_matrix_that_cannot_be_read_is_no_finding(tmp_path: Path) -> None:
@@ -104,13 +110,23 @@ def test_findings_about_different_things_stay_apart() -> None:
     assert len(nearest_the_cause((finding("x", about="pytorch"), finding("x", about="jax")))) == 2
 
 
+EXPLAINED = {name: it.explains for name, it in nearer().items()}
+
+
+def test_every_finding_in_the_table_exists() -> None:
+    catalogue = shipped()
+    known = {catalogue.entry(name).finding for name in catalogue}
+    named = {name for first, it in nearer().items() for name in (first, *it.explains, *it.settles)}
+    assert named <= known
+
+
 def test_no_two_findings_explain_one_another() -> None:
     """Or both would be dropped, and the fault with them."""
-    order = TopologicalSorter({name: set(explained) for name, explained in EXPLAINS.items()})
-    assert set(EXPLAINS) <= set(order.static_order())
+    order = TopologicalSorter({name: set(explained) for name, explained in EXPLAINED.items()})
+    assert set(EXPLAINED) <= set(order.static_order())
 
 
-@given(st.lists(st.sampled_from([*EXPLAINS, *(it for explained in EXPLAINS.values() for it in explained)]), min_size=1))
+@given(st.lists(st.sampled_from([*EXPLAINED, *(it for ids in EXPLAINED.values() for it in ids)]), min_size=1))
 def test_some_finding_always_remains(names: list[str]) -> None:
     remaining = nearest_the_cause(map(finding, names))
     assert remaining

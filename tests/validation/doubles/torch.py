@@ -138,6 +138,17 @@ def exp(values: Tensor) -> Tensor:
     return values.made([math.exp(it) for it in values.numbers])
 
 
+def exp2(values: Tensor) -> Tensor:
+    assert os.environ["USE_PYTORCH_KERNEL_CACHE"] == "0"
+    if FAULT == "no-nvrtc":
+        raise RuntimeError("Error in dlopen for library libnvrtc.so.13and libnvrtc-a49e67e8.so.13")
+    if FAULT == "nvrtc":
+        raise RuntimeError("template <typename T> T kernel() {}\n" * 500 + "an internal error, without further words")
+    if FAULT == "no-kernel":
+        raise RuntimeError(NO_KERNEL)
+    return values.made([2.0**it for it in values.numbers])
+
+
 def relu(values: Tensor) -> Tensor:
     return values.made(
         [max(it, 0.0) for it in values.numbers],

@@ -1,4 +1,4 @@
-"""Libraries that are damaged or from the wrong place: from elsewhere, of two majors, or the driver's stub."""
+"""Libraries that are damaged, from elsewhere, or of two majors."""
 
 from __future__ import annotations
 
@@ -23,7 +23,6 @@ from envsolve.validation.installed import is_of_driver
 from envsolve.validation.report import Owner
 
 _NUMBER = re.compile(r"\.so\.(\d+)")
-_STUBS = "stubs"
 
 
 class Foreign(NamedTuple):
@@ -105,24 +104,6 @@ def two_majors(scene: Scene) -> Iterator[Finding]:
                 title=tuple(alone),
                 in_one_process=bool(alone),
             )
-
-
-def stubs(scene: Scene) -> Iterator[Finding]:
-    """The toolkit's stub of libcuda, found before the driver's library or in LD_LIBRARY_PATH."""
-    taken = {path for loading in scene.loads.with_path for name, path in loading.found() if is_of_driver(name)}
-    loaded = sorted(path for path in taken if _STUBS in Path(real(path)).parts)
-    directories = [it for it in scene.loads.directories if _STUBS in Path(real(it)).parts]
-    lying = [str(file) for it in directories for file in sorted(Path(it).glob("libcuda.so*"))]
-    if loaded or (lying and scene.loads.with_path):
-        yield scene.finding(
-            "stub-driver-library",
-            loaded or lying,
-            about="libcuda",
-            severity=Severity.ERROR if loaded else Severity.WARNING,
-            stub_path=(loaded or lying)[0],
-            stub_use=None if loaded else "is on LD_LIBRARY_PATH",
-            **scene.loads.facts_where_driver_stays(directories),
-        )
 
 
 def cuda_major(path: str, names: LibraryNames) -> str | None:

@@ -18,6 +18,7 @@ import os
 import re
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import cache
 from pathlib import Path
 from typing import NamedTuple, TypeVar
 
@@ -96,15 +97,15 @@ def cudnn_of_two_releases(scene: Scene) -> Iterator[Finding]:
 
 def missing_functions(scene: Scene) -> Iterator[Finding]:
     """Libraries that would get another library without the functions that they need from it."""
-    symbols = _SymbolsOfFiles()
-    seen: set[_Edge] = set()
+    symbols = cache(_symbols)
+    edges: dict[_Edge, Loading] = {}
     for loading in scene.loads.with_path:
         for edge in _edges(loading, scene):
-            if edge not in seen:
-                seen.add(edge)
-                missing = symbols.missing(edge)
-                if missing:
-                    yield _missing_functions(edge, missing, loading, scene)
+            edges.setdefault(edge, loading)
+    for edge, loading in edges.items():
+        missing = _missing(edge, symbols)
+        if missing:
+            yield _missing_functions(edge, missing, loading, scene)
 
 
 def old_c_library(scene: Scene) -> Iterator[Finding]:
@@ -159,29 +160,23 @@ def _newest(versions: Iterable[str], pattern: re.Pattern[str]) -> Version | None
     return max((Version(match[1]) for it in versions if (match := pattern.fullmatch(it))), default=None)
 
 
-class _SymbolsOfFiles:
-    """The symbols of files, each read once."""
+def _missing(edge: _Edge, symbols: Callable[[str], Symbols]) -> list[str]:
+    """The symbols that the requester needs from the library and the provider does not define."""
+    wanted = symbols(edge.requester).wanted
+    names = set(wanted.get(edge.name, ()))
+    pattern = _UNVERSIONED.get(component_of(edge.name) or "")
+    if pattern is not None:
+        names |= {name for name in wanted.get("", ()) if pattern.fullmatch(name)}
+    exported = symbols(edge.provider).exported if names else frozenset()
+    return sorted(name.decode("utf-8", "replace") for name in names - exported) if exported else []
 
-    def __init__(self) -> None:
-        self._read: dict[str, Symbols] = {}
 
-    def missing(self, edge: _Edge) -> list[str]:
-        """The symbols that the requester needs from the library and the provider does not define."""
-        wanted = self._of(edge.requester).wanted
-        names = set(wanted.get(edge.name, ()))
-        pattern = _UNVERSIONED.get(component_of(edge.name) or "")
-        if pattern is not None:
-            names |= {name for name in wanted.get("", ()) if pattern.fullmatch(name)}
-        exported = self._of(edge.provider).exported if names else frozenset()
-        return sorted(name.decode("utf-8", "replace") for name in names - exported) if exported else []
-
-    def _of(self, path: str) -> Symbols:
-        if path not in self._read:
-            try:
-                self._read[path] = read_symbols(Path(path))
-            except UnreadableLibraryError:
-                self._read[path] = NONE
-        return self._read[path]
+def _symbols(path: str) -> Symbols:
+    """The symbols of a file; none if it is not a library."""
+    try:
+        return read_symbols(Path(path))
+    except UnreadableLibraryError:
+        return NONE
 
 
 def _edges(loading: Loading, scene: Scene) -> Iterator[_Edge]:
