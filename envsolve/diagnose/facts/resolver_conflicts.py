@@ -12,8 +12,9 @@ from envsolve.diagnose.facts.shared.gpu_packages import is_of_gpus
 from envsolve.model.names import normalized
 
 _NAME = r"[A-Za-z][\w.-]*(?:\[[\w,.-]+\])?(?:\{[^{}]*\})?"
+_VERSIONS = r"(?:(?:[ =]{1,2}|[<>~]=?)\(?\d[\w.+*]*\)?(?:,[<>=!~]{1,2}\d[\w.+*]*)*)?"
 _NEED = re.compile(
-    rf"(?:(?P<who>{_NAME}(?:(?:[ =]{{1,2}}|[<>~]=?)\(?\d[\w.+*]*\)?)?) (?:depends on|requires) (?:both )?"
+    rf"(?:(?P<who>{_NAME}{_VERSIONS}) (?:depends on|requires) (?:both )?"
     r"|(?:the )?(?:user requested|you require) )"
     rf"(?P<package>{_NAME}) ?\(?(?P<versions>[=<>!~^]{{0,2}} ?\d[\w.*,<>=!~+-]*)",
     re.IGNORECASE,
