@@ -413,7 +413,7 @@ class Explanation(Document):
 
     findings: Annotated[list[Finding], "what the text shows; if nothing, the exit code is 1"]
     recognised: Annotated[list[str], "facts about the machine and the environment in the text and the options"]
-    collect: Annotated[list[str], "if nothing was found: what to collect"]
+    collect: Annotated[list[str], "what to collect, if nothing was found or no line of a program decides"]
     notes: Annotated[list[Note], "what else to know"]
 
 

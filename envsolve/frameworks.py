@@ -81,6 +81,7 @@ class Framework(NamedTuple):
     mentioned: str
     aliases: tuple[str, ...]
     needs_gpu: bool
+    first_use: str | None
     wheels: tuple[str, ...]
     cpu_wheels: Mapping[str, str]
     mistaken: tuple[str, ...]
@@ -249,6 +250,7 @@ def read_framework(name: str, document: Mapping[str, Any]) -> Framework:
         document["mentioned"],
         tuple(document.get("aliases", ())),
         document.get("needs-gpu", False),
+        document.get("first-use"),
         tuple(wheels["packages"]),
         wheels.get("cpu", {}),
         tuple(wheels.get("mistaken", ())),

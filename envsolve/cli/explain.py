@@ -245,5 +245,5 @@ def _as_text(explained: Explanation, *, full: bool) -> str:
     if not explained.findings:
         lines += ["no known GPU environment error found in this text"]
         lines += [f"recognised: {printable(text)}" for text in explained.recognised]
-        lines += [f"to find out more, collect: {printable(text)}" for text in explained.collect]
+    lines += [f"to find out more, collect: {printable(text)}" for text in explained.collect]
     return "".join(f"{line}\n" for line in lines).rstrip("\n") + "\n"

@@ -269,7 +269,7 @@ class Case:
             if found is not None:
                 return found
         if self.clue("macos") is not None:
-            return Platform.OSX_64
+            return Platform.OSX_ARM64 if self.clue("apple") is not None else Platform.OSX_64
         if self.clue("windows") is not None and not self.wsl:
             return Platform.WIN_64
         if self.clue("linux") is not None or self.wsl:

@@ -23,11 +23,12 @@ _LAST_RESORT = 88  # from this rank on a weak symptom is reported only if it is 
 
 
 class WordedDiagnosis(NamedTuple):
-    """A diagnosis in words, and its most likely cause."""
+    """A diagnosis in words, and its most likely cause; ``prose`` if only people's own words show it."""
 
     finding: Finding
     cause: Cause
     solvable: bool
+    prose: bool
 
 
 class _Ranked(NamedTuple):
@@ -43,7 +44,7 @@ def diagnoses_of(case: Case, tables: Tables) -> tuple[WordedDiagnosis, ...]:
     found: list[_Ranked] = []
     for symptom in _by_rank(case, tables):
         for diagnosis in _diagnoses(symptom, case):
-            words = _worded(diagnosis, case)
+            words = _worded(diagnosis, symptom, case)
             first = diagnosis.sightings[0].number if diagnosis.sightings else 0
             order = (_SEVERITIES.index(words.finding.severity), symptom.rank, first)
             found.append(_Ranked(order, symptom.weak, words))
@@ -93,7 +94,7 @@ def _each_once(all_worded: Iterable[WordedDiagnosis]) -> Iterator[WordedDiagnosi
     yield from found.values()
 
 
-def _worded(diagnosis: Diagnosis, case: Case) -> WordedDiagnosis:
+def _worded(diagnosis: Diagnosis, symptom: Symptom, case: Case) -> WordedDiagnosis:
     """The finding of a diagnosis: in the words of its first cause, with the others beside it."""
     evidence = tuple(
         dict.fromkeys((*(it.line for it in diagnosis.sightings), *(it for c in diagnosis.causes for it in c.evidence)))
@@ -118,7 +119,7 @@ def _worded(diagnosis: Diagnosis, case: Case) -> WordedDiagnosis:
         confidence=_confidence(diagnosis),
         facts=tuple((name, value) for name, value in {**case.fields, **worded[0][1]}.items() if value),
     )
-    return WordedDiagnosis(finding, diagnosis.causes[0], known[0].solvable)
+    return WordedDiagnosis(finding, diagnosis.causes[0], known[0].solvable, symptom.prose)
 
 
 def _confidence(diagnosis: Diagnosis) -> Confidence:

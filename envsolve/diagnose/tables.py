@@ -17,7 +17,7 @@ from typing import NamedTuple
 from envsolve.findings.catalogue import Catalogue, mistakes_in, refuse, refuse_unknown, shipped, strings
 
 DEFAULT_RANK = 50
-_OF_SYMPTOM = frozenset({"rank", "weak", "explains", "rules", "each", "about", "text"})
+_OF_SYMPTOM = frozenset({"rank", "weak", "prose", "explains", "rules", "each", "about", "text"})
 _OF_TEXT = frozenset({"anchors", "pattern", "source", "wraps"})
 
 
@@ -45,13 +45,15 @@ class Text(NamedTuple):
 class Symptom(NamedTuple):
     """A symptom: what is recognised. The lower its ``rank``, the nearer it is to the root of a failure.
 
-    A ``weak`` one counts only where nothing stronger is in the text: many things cause it. ``explains`` are the
-    findings where no rule decides, the most likely first; a symptom with neither is a fact for the rules of others.
+    A ``weak`` one counts only where nothing stronger is in the text: many things cause it. ``prose`` is what people
+    say, not what a program printed. ``explains`` are the findings where no rule decides, the most likely first; a
+    symptom with neither is a fact for the rules of others.
     """
 
     id: str
     rank: int
     weak: bool
+    prose: bool
     explains: tuple[str, ...]
     texts: tuple[Text, ...]
 
@@ -80,7 +82,7 @@ class Tables:
                 if "rules" not in row:
                     refuse_unknown("finding", explains, self._catalogue)
                 rank = int(str(row.get("rank", DEFAULT_RANK)))
-                found[name] = Symptom(name, rank, row.get("weak") is True, explains, texts)
+                found[name] = Symptom(name, rank, row.get("weak") is True, row.get("prose") is True, explains, texts)
         return found
 
     @cached_property

@@ -297,6 +297,30 @@ def test_an_unknown_text_is_not_explained(envsolve: Envsolve) -> None:
 
 
 @pytest.mark.parametrize(
+    ("text", "end"),
+    [
+        ("PyTorch is not using my GPU", 'torch.zeros(1).cuda()"`, whose last lines decide'),
+        ("uv sync, and then PyTorch is not using my GPU", 'torch.zeros(1).cuda()"`, whose last lines decide'),
+        ("onnxruntime runs on CPU instead of GPU", 'ort.get_available_providers())"`, whose last lines decide'),
+        ("jax is slow", "jax.devices('cuda'))\"`, whose last lines decide"),
+        ("vllm crashes on startup", 'torch.zeros(1).cuda()"`, whose last lines decide'),
+        ("ComfyUI crashes with RTX 5090", "on, not only the last line"),
+    ],
+)
+def test_an_answer_to_words_ends_with_the_command_that_decides(envsolve: Envsolve, text: str, end: str) -> None:
+    last = envsolve("explain", text).out.splitlines()[-1]
+    assert last.startswith("to find out more, collect: ")
+    assert last.endswith(end)
+    assert ("uv run python" in last) == text.startswith("uv")
+
+
+def test_a_line_of_a_program_needs_no_further_command(envsolve: Envsolve) -> None:
+    data = json.loads(envsolve("explain", "--json", "AssertionError: Torch not compiled with CUDA enabled").out)
+    assert data["findings"]
+    assert data["collect"] == []
+
+
+@pytest.mark.parametrize(
     ("arguments", "code"),
     [
         (("no-such-file.log",), "log-unreadable"),

@@ -12,7 +12,7 @@ from envsolve.boundary.secrets import masked
 from envsolve.diagnose.case import TITLES, Case, Given
 from envsolve.diagnose.cause import Cause, Remedy
 from envsolve.diagnose.diagnosis import WordedDiagnosis, diagnoses_of
-from envsolve.diagnose.installer import for_installer
+from envsolve.diagnose.installer import for_installer, typed
 from envsolve.diagnose.knowledge import Knowledge
 from envsolve.diagnose.reading.interest import interesting
 from envsolve.diagnose.scan import Seen, anchors_of, scan
@@ -69,18 +69,38 @@ def explain(stream: BinaryIO, request: ExplainRequest, environ: Mapping[str, str
     seen = scan(interesting(stream, anchors_of(tables)), tables)
     given = _with_this_machine(given, seen, request, matrix, environ)
     case = Case(seen.sightings, seen.clues, given, Knowledge(matrix))
-    findings, notes = _answer(case, tables), tuple(_notes(seen, case))
+    answer, notes = _answer(case, tables), tuple(_notes(seen, case))
     locked = _locked_here(case, seen, request)
     if locked is not None:
         packages = {locked.name: locked.version, **given.packages}
         case = Case(seen.sightings, seen.clues, given._replace(packages=packages), case.knowledge)
-        before, findings = findings, _answer(case, tables)
-        notes = (*notes, *(() if findings == before else (locked.note,)))
-    return Explanation(findings, tuple(_recognised(case)), COLLECT, notes)
+        before, answer = answer, _answer(case, tables)
+        notes = (*notes, *(() if answer == before else (locked.note,)))
+    return Explanation(answer.findings, tuple(_recognised(case)), answer.collect, notes)
 
 
-def _answer(case: Case, tables: Tables) -> tuple[Finding, ...]:
-    return tuple(for_installer(it, case) for it in _findings(case, tables))
+class _Answer(NamedTuple):
+    """The findings, and what to collect where no line of a program decides."""
+
+    findings: tuple[Finding, ...]
+    collect: tuple[str, ...]
+
+
+def _answer(case: Case, tables: Tables) -> _Answer:
+    diagnoses = diagnoses_of(case, tables)
+    findings = tuple(for_installer(_finding(it, case, case.knowledge.matrix), case) for it in diagnoses)
+    if not findings:
+        return _Answer(findings, (*COLLECT, *_deciding(case)))
+    prose = all(it.prose for it in diagnoses)
+    return _Answer(findings, (tuple(_deciding(case)) or COLLECT[:1]) if prose else ())
+
+
+def _deciding(case: Case) -> Iterator[str]:
+    """The command whose output has the line that decides, for the framework of a text and its installer."""
+    name = case.mentioned or (case.dependent.on if case.dependent is not None else "")
+    framework = FRAMEWORKS.get(name)
+    if framework is not None and framework.first_use is not None and not case.saw("amd-gpu"):
+        yield DECIDES.format(*typed(f'python -c "{framework.first_use}"', case))
 
 
 class _Locked(NamedTuple):
@@ -158,6 +178,7 @@ COLLECT = (
     "the output of `envsolve doctor` and `envsolve validate` in the environment",
 )
 """What to collect if a text is not recognised."""
+DECIDES = "the output of `{}`, whose last lines decide"
 
 
 def _given(request: ExplainRequest, matrix: Matrix, environ: Mapping[str, str]) -> Given:

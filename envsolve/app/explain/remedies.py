@@ -79,7 +79,8 @@ def _with_dependent(dependent: DependentFramework, remedy: Remedy, case: Case) -
     least = ComputeCapability.parse(dependent.least)
     if any(it < least for it in case.capabilities):
         return None
-    wanted = (FrameworkRequest(dependent.name, SpecifierSet()),)
+    given = case.given.packages.get(dependent.name)
+    wanted = (FrameworkRequest(dependent.name, SpecifierSet(f"=={given}" if given else "")),)
     request = _request(wanted, remedy, case) or Request(frameworks=wanted, gpus=("auto",), driver=case.driver)
     more = f"{dependent.title} requires one build of {FRAMEWORKS[dependent.on].title}: the command chooses both."
     return Advice("", (command_of(request),), more)

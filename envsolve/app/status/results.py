@@ -164,7 +164,10 @@ class Validation(NamedTuple):
 
 
 class Explanation(NamedTuple):
-    """The result of :func:`envsolve.explain`. Without a finding, it lists what was recognised and what would help."""
+    """The result of :func:`envsolve.explain`. Without a finding, it lists what was recognised and what would help.
+
+    ``collect`` has the command whose output decides, if people's own words are all that the findings rest on.
+    """
 
     findings: tuple[Finding, ...]
     recognised: tuple[str, ...]
@@ -183,7 +186,7 @@ class Explanation(NamedTuple):
             "schema_version": 1,
             "findings": [finding.as_json() for finding in self.findings],
             "recognised": list(self.recognised),
-            "collect": [] if self.findings else list(self.collect),
+            "collect": list(self.collect),
             "notes": [it.as_json() for it in self.notes],
         }
 

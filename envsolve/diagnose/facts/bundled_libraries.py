@@ -10,6 +10,7 @@ from packaging.version import Version
 from envsolve.diagnose.case import Case, Lines, Sighting
 from envsolve.diagnose.facts.shared.programs import importer_of, program_of
 from envsolve.diagnose.facts.shared.seen_libraries import library, places_in_prefix, whole_messages
+from envsolve.model.capability import ComputeCapability
 from envsolve.model.versions import CudaVersion, parsed_version
 
 # ------------------------------------------------------------------------------------------------ JAX
@@ -27,13 +28,25 @@ def misses_nvjitlink(case: Case, lines: Lines) -> bool:
 
 
 def jax_extra(case: Case, _lines: Lines) -> str:
-    """The extra of JAX with the libraries: that of the plugin in the text, or of the library's CUDA."""
+    """The extra of JAX with the libraries: that of the plugin in the text, or of the CUDA in it.
+
+    A driver for CUDA 13 runs both, so that it decides only for the GPUs and the releases that have CUDA 13.
+    """
     texts = [*case.packages, *(it.line for it in case.sightings)]
-    newer = any(re.search(r"cuda13|-cu13|libcudart\.so\.13", it) for it in texts)
-    return "cuda13" if newer or (case.cuda_of("jax") or CudaVersion(12, 0)).major == _NEWEST else "cuda12"
+    if any(re.search(r"cuda13|-cu13|libcudart\.so\.13", it) for it in texts):
+        return "cuda13"
+    if any("cuda12" in it for it in texts):
+        return "cuda12"
+    cuda = case.cuda_of("jax") or case.toolkit or case.driver_cuda
+    version = parsed_version(case.version_of("jax"))
+    old = version is not None and version < _FIRST_WITH_CUDA_13
+    older = any(it < ComputeCapability(7, 5) for it in case.capabilities)
+    return "cuda13" if cuda is not None and cuda.major == _NEWEST and not old and not older else "cuda12"
 
 
 _NEWEST = 13
+_FIRST_WITH_CUDA_13 = Version("0.7.2")
+"""The first in the matrix."""
 
 
 class _Compared(NamedTuple):

@@ -7,13 +7,14 @@ from typing import NamedTuple
 
 from packaging.specifiers import InvalidSpecifier, SpecifierSet
 
-from envsolve.diagnose.case import Case, Lines, merged
+from envsolve.diagnose.case import Case, Lines
 from envsolve.diagnose.facts.shared.gpu_packages import is_of_gpus
 from envsolve.model.names import normalized
 
 _NAME = r"[A-Za-z][\w.-]*(?:\[[\w,.-]+\])?(?:\{[^{}]*\})?"
+_VERSIONS = r"(?:(?:[ =]{1,2}|[<>~]=?)\(?\d[\w.+*]*\)?(?:,[<>=!~]{1,2}\d[\w.+*]*)*)?"
 _NEED = re.compile(
-    rf"(?:(?P<who>{_NAME}(?:(?:[ =]{{1,2}}|[<>~]=?)\(?\d[\w.+*]*\)?)?) (?:depends on|requires) (?:both )?"
+    rf"(?:(?P<who>{_NAME}{_VERSIONS}) (?:depends on|requires) (?:both )?"
     r"|(?:the )?(?:user requested|you require) )"
     rf"(?P<package>{_NAME}) ?\(?(?P<versions>[=<>!~^]{{0,2}} ?\d[\w.*,<>=!~+-]*)",
     re.IGNORECASE,
@@ -109,8 +110,37 @@ def version_is_missing(case: Case, _lines: Lines) -> bool:
     return any(is_of_gpus(it.get("package") or it.get("absent") or "") or it.get("absent") for it in found)
 
 
+def conflict_subject(case: Case, lines: Lines) -> str | None:
+    """What a line of pip on a replaced package is about: the package that requires several such, else the replaced."""
+    asks = lines[0].get("package")
+    several = sum(it.get("package") == asks for it in case.of("pip-conflict")) > 1
+    return asks if several else lines[0].get("found")
+
+
+def unmet(_case: Case, lines: Lines) -> _Unmet | None:
+    """The requirements of one package that no longer hold, if they are several."""
+    needs = tuple(dict.fromkeys(need for it in lines if (need := it.get("need"))))
+    found = tuple(dict.fromkeys(f"{it.get('found')} {it.get('found_version')}" for it in lines))
+    if len(needs) == 1 or len({it.get("package") for it in lines}) > 1:
+        return None
+    first = needs[:_MOST_NEEDS]
+    return _Unmet(first, found[:_MOST_NEEDS], " ".join(f'"{it}"' for it in first))
+
+
+_MOST_NEEDS = 4
+"""Of one package: pip takes the others with the package itself."""
+
+
+class _Unmet(NamedTuple):
+    """Requirements, the installed packages that do not meet them, and the requirements as pip takes them."""
+
+    needs: tuple[str, ...]
+    found: tuple[str, ...]
+    typed: str
+
+
 def dependents(_case: Case, lines: Lines) -> tuple[str, ...]:
     """The packages that no longer match the one that was replaced, if they or that one are for GPUs."""
-    of_gpus = is_of_gpus(merged(lines).get("found", ""))
+    of_gpus = any(is_of_gpus(it.get("found") or "") for it in lines)
     named = [(it.get("package") or "", it.get("version")) for it in lines]
     return tuple(dict.fromkeys(f"{name} {version}" for name, version in named if of_gpus or is_of_gpus(name)))

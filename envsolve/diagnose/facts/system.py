@@ -33,7 +33,8 @@ def c_library(case: Case, lines: Lines) -> str | None:
     it = lines[0]
     by = it.get("by") or ""
     ours = it.get("conda") or re.search(r"(?:site|dist)-packages|\.cpython-|\.abi3\.so|singularity\.d/libs", by)
-    if not ours and not about_gpus(case, package_of(by)):
+    of_import = not by and re.search(r"\b(?:Import|OS)Error: ", it.line)
+    if not ours and not of_import and not about_gpus(case, package_of(by)):
         return None
     return "glibc" if (it.get("version") or "GLIBC_").startswith("GLIBC_") else "libstdc++"
 
