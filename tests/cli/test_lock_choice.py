@@ -127,6 +127,10 @@ CASES = {
     "an override of the framework replaces it": Case(
         ("-f", "pytorch", "optional>=2", "--override", "torch==2.8.*"), "3.12", {"optional": "2.0", "torch": "2.8.0"}
     ),
+    "exact versions of both are what the user wants, however they are written": Case(
+        ("-f", "pytorch==2.8.0", "optional==2.0"), "3.12", {"optional": "2.0", "torch": "2.8.0"}
+    ),
+    "as requirements, too": Case(("torch==2.8.0", "optional==2.0"), "3.12", {"optional": "2.0", "torch": "2.8.0"}),
     "what a package wants in an old version may be old": Case(
         ("-f", "pytorch", "strict", "relic"), "3.12", {"strict": "1.0", "relic": "1.0"}
     ),

@@ -179,7 +179,7 @@ class World:
         if needs is not None and not extra:
             needs = (*needs, *numpy_for(file, needs))
             if self._judge is not None:
-                optional = tuple(self._of_framework_extras(metadata))
+                optional = tuple(self._of_framework_extras(name, metadata))
                 needs = self._judge(name, version_of(name, file[0]) or "", (*needs, *optional))
             needs = self._overridden(needs)
         return self._needs.setdefault(key, needs)
@@ -318,14 +318,17 @@ class World:
             return None
         return found
 
-    def _of_framework_extras(self, metadata: Metadata) -> Iterator[Need]:
+    def _of_framework_extras(self, name: str, metadata: Metadata) -> Iterator[Need]:
         """The oldest framework that a package works with, if only its extra for that framework says it.
 
         diffusers has ``torch>=2.6; extra == "torch"``. Upper bounds do not count: no older release would have a higher
-        one. Other extras do not count either: ``dev`` and ``test`` list what the tests of the package use.
+        one. Other extras do not count either: ``dev`` and ``test`` list what the tests of the package use. Nor does the
+        bound if the user requires exact versions of both: there is nothing to choose, and pip and uv install them.
         """
         for need in metadata.requires or ():
             if not need.for_extra or need.name in self.wanted.overridden or not is_extra_for(need.name, need.for_extra):
+                continue
+            if {name, need.name} <= self.wanted.pinned:
                 continue
             least = lower_bound(need.specifier)
             if least and self.markers.holds(need.marker, need.for_extra):
