@@ -44,7 +44,7 @@ from envsolve.resolve.closure.resolve import Conflict
 
 _MOST_CAUSES = 3
 _FEW_NAMES = 3
-_SECONDS = 3
+_SECONDS = 2
 """The time to find versions that would fit."""
 _MEANT = {name: it.name for it in FRAMEWORKS.values() for name in it.mistaken}
 PACKAGES_CONFLICT = "packages-conflict"
