@@ -72,6 +72,9 @@ BAD = [
     Bad(("pandas", "--extra-index-url", "packages"), 2, "url-invalid", "'packages' is not"),
     Bad(("-r", "missing.in"), 2, "requirements-unreadable", "missing.in"),
     Bad(("-r", "."), 2, "requirements-unreadable", "cannot read ."),
+    Bad(
+        ("-r", "sub/pyproject.toml"), 2, "requirements-unreadable", "hint: request the project by its folder: ./sub, or"
+    ),
     Bad(("--constraint", "missing.txt", "pandas"), 2, "requirements-unreadable", "missing.txt"),
     Bad(("pandas>3",), 1, "version-not-found", "has pandas 1.5.3 to 3.0.0"),
     Bad(("pandas>=2", "pandas<2"), 1, "packages-conflict", "the command line requires pandas<2"),
@@ -133,6 +136,15 @@ def test_an_unlockable_file_is_named(text: str, envsolve: Envsolve, world: Index
     assert result.err.startswith(f"error: {code}\n  ")
     assert says in result.err
     assert "secret" not in result.err
+
+
+def test_the_first_of_many_mistakes_are_enough(envsolve: Envsolve, world: IndexServer) -> None:
+    Path("uv.lock").write_text("".join(f"[[package{it}]]\n" for it in range(30)), encoding="utf-8")
+    result = lock(envsolve, world, "-r", "uv.lock")
+    assert result.err.startswith("error: requirements-invalid\n  30 requirements cannot be read\n")
+    assert "cause: uv.lock:10: " in result.err
+    assert "cause: uv.lock:11: " not in result.err
+    assert "cause: and 20 more\n" in result.err
 
 
 def test_a_file_in_another_encoding_is_named(envsolve: Envsolve, world: IndexServer) -> None:
