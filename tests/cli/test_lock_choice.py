@@ -226,6 +226,21 @@ def test_a_bound_in_an_extra_is_named_as_the_reason(envsolve: Envsolve, world: I
     assert pins_in(envsolve(*shlex.split(hint)).out)["optional"] == "2.0"
 
 
+def test_causes_are_requirements_that_exclude_versions(envsolve: Envsolve, world: IndexServer, tmp_path: Path) -> None:
+    (tmp_path / "pyproject.toml").write_text(
+        '[project]\nname = "mine"\nversion = "1.0"\ndependencies = ["modern", "base==1.0"]\n', encoding="utf-8"
+    )
+    world.add("modern", [dated("modern", "1.0", OLD), dated("modern", "2.0", NEW, ("base>=2",))])
+    result = lock(envsolve, world, "-f", "pytorch", ".", "modern>=2")
+    assert re.findall("cause: (.*)\n", result.err) == [
+        "the command line requires modern>=2",
+        "modern 2.0 requires base>=2",
+        "./pyproject.toml requires base==1.0",
+    ]
+    result = lock(envsolve, world, "-f", "pytorch", ".", "--allow-builds")
+    assert "note: modern 1.0 is 79 months older than 2.0: modern 2.0 requires base>=2\n" in result.err
+
+
 def test_a_cpu_build_under_another_name_meets_a_bound_in_an_extra(envsolve: Envsolve, world: IndexServer) -> None:
     world.add("tensorflow-cpu", [wheel("tensorflow-cpu", "2.21.0", tags=CP312)])
     world.add("flows", [wheel("flows", "1.0"), wheel("flows", "2.0", ["tensorflow>=2.21; extra == 'tensorflow'"])])

@@ -78,9 +78,12 @@ def _sentences(conflict: Conflict) -> Iterator[_Sentence]:
     groups: dict[tuple[str, str], list[tuple[Requirement, Pick | None]]] = {}
     for requirement, parent in conflict.causes:
         groups.setdefault((parent.name if parent else "", requirement.name), []).append((requirement, parent))
+    limits_some = any(_is_limit(requirement, provider) for requirement, _ in conflict.causes)
     for (_, name), group in sorted(groups.items(), key=_strictness):
-        for kind, text in _requirements(group, provider):
-            yield kind, text + _installed(name, provider)
+        limiting = [it for it in group if _is_limit(it[0], provider)] if limits_some else group
+        for of_kind, those in ((None, limiting), (_Kind.PATH, [it for it in group if it not in limiting])):
+            for kind, text in _requirements(those, provider) if those else ():
+                yield of_kind or kind, text + _installed(name, provider)
     for parent in {parent.identifier: parent for _, parent in conflict.causes if parent is not None}.values():
         yield from _path(parent, provider)
     for name in contested(conflict):
@@ -88,16 +91,23 @@ def _sentences(conflict: Conflict) -> Iterator[_Sentence]:
         yield from ((_Kind.FILES, text) for text in _unfit(name, conflict))
 
 
-def _strictness(of_project: tuple[tuple[str, str], list[tuple[Requirement, Pick | None]]]) -> tuple[int, bool]:
-    """How many versions the user's requirements leave.
+def _is_limit(requirement: Requirement, provider: Provider) -> bool:
+    """Whether a requirement excludes something. One that admits all versions only shows how a package came."""
+    releases = requirement.releases
+    return releases is None or requirement.name in provider.world.present or bool(releases.mask("") & ~requirement.mask)
 
-    Few are better reasons, and so are requirements that leave none.
+
+def _strictness(of_project: tuple[tuple[str, str], list[tuple[Requirement, Pick | None]]]) -> tuple[int, bool, int]:
+    """How many versions the user's requirements leave, whether any, and how many those of packages leave.
+
+    Few are better reasons, and none the best one.
     """
     requirements = [
         requirement for requirement, parent in of_project[1] if parent is None and requirement.origin != THE_STACK
     ]
     leave_some = all(requirement.mask for requirement, _ in of_project[1])
-    return min((requirement.mask.bit_count() for requirement in requirements), default=0), leave_some
+    of_user = min((requirement.mask.bit_count() for requirement in requirements), default=0)
+    return of_user, leave_some, min(requirement.mask.bit_count() for requirement, _ in of_project[1])
 
 
 def fitting_versions(conflict: Conflict, end: float) -> Iterator[tuple[str, str]]:
