@@ -351,16 +351,22 @@ def test_a_release_without_the_upper_bound_of_later_ones_is_never_an_answer(
 
 
 @pytest.mark.usefixtures("_years_of_torch")
-def test_a_package_older_than_its_framework_is_reported_with_the_framework_of_its_time(
+def test_one_note_names_the_packages_that_are_older_than_their_framework(
     envsolve: Envsolve, world: IndexServer
 ) -> None:
-    for name, requires in (("quiet", "torch>=2"), ("careful", "torch>=2,<3")):
-        world.add(name, [dated(name, "1.0", OLD, (requires,))])
+    names = ("quiet", "calm", "still", "hushed")
+    for number, name in enumerate(names):
+        world.add(name, [dated(name, "1.0", f"202{number}-03-01T00:00:00Z", ("torch>=2",))])
+    world.add("careful", [dated("careful", "1.0", OLD, ("torch>=2,<3",))])
+    rest = "over a year older than torch 2.15.0 and"
     done = lock(envsolve, world, "-f", "pytorch", "quiet", "careful", "--source", "pypi")
     assert pins_in(done.out)["torch"] == "2.15.0"
-    note = "note: quiet 1.0 is 79 months older than its torch, and does not limit it: torch 2.7.1 was the newest then\n"
-    assert f"{note}  envsolve --framework pytorch==2.7.1 " in done.err
-    assert "careful 1.0 is" not in done.err
+    assert f"note: quiet 1.0 is {rest} does not limit it: test it with this version\n" in done.err
+    assert "careful 1.0" not in done.err
+    done = lock(envsolve, world, "-f", "pytorch", *sorted(names), "--source", "pypi")
+    named = "quiet 1.0, calm 1.0, still 1.0 and 1 more"
+    assert f"note: {named} are {rest} do not limit it: test them with this version\n" in done.err
+    assert done.err.count(rest) == 1
 
 
 def test_a_refusal_of_all_versions_names_the_request(envsolve: Envsolve, world: IndexServer) -> None:
