@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import io
+import re
+import shlex
 import sys
 from pathlib import Path
 from typing import NamedTuple
@@ -233,6 +235,19 @@ def test_a_constraint_that_leaves_versions_without_a_wheel_is_named(envsolve: En
         "error: no-wheel\n  base 1.0 cannot be installed on Python 3.11.7 on linux-64: it has no"
     )
     assert "cause: -c limits.txt limits base to <2\n" in result.err
+
+
+def test_the_nearest_python_with_wheels_is_suggested(envsolve: Envsolve, world: IndexServer) -> None:
+    pythons = ("38", "310", "313")
+    world.add("early", [wheel("early", "1.0", tags=f"cp{it}-cp{it}-manylinux_2_17_x86_64") for it in pythons])
+    target = ("--platform", "linux-64", "--format", "requirements", "--index-url", world.index_url)
+    result = envsolve("early", "--gpu", "none", *target)
+    assert result.code == 1
+    (hint,) = re.findall("hint: early 1.0 can be installed on Python 3.10\n  envsolve (.*)\n", result.err)
+    assert pins_in(envsolve(*shlex.split(hint)).out) == {"early": "1.0"}
+    world.add("torch", [wheel("torch", "2.8.0", tags="cp312-cp312-manylinux_2_28_x86_64")])
+    result = envsolve("-f", "pytorch==2.8.0", "early", "--gpu", "8.6", "--source", "pypi", *target)
+    assert result.err.endswith("hint: try another version of the package\n")
 
 
 def test_an_empty_file_is_reported(envsolve: Envsolve, world: IndexServer) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from enum import Enum, auto
 from functools import reduce
@@ -15,7 +15,7 @@ from envsolve.model.prose import sentence_list
 from envsolve.model.versions import LibcVersion
 from envsolve.resolve.closure.bounds import THE_STACK
 from envsolve.resolve.closure.provider import Pick, Provider, Requirement
-from envsolve.resolve.closure.releases import Releases, Unfit, descending
+from envsolve.resolve.closure.releases import Fit, Fitting, Releases, Unfit, descending
 from envsolve.resolve.closure.resolve import SHORT, Conflict, TimeUpError, TooLongError, resolved
 from envsolve.resolve.closure.virtual import VirtualReleases
 from envsolve.resolve.closure.world import Limit
@@ -23,6 +23,8 @@ from envsolve.resolve.closure.world import Limit
 _FEW = 3
 _LONGEST_PATH = 6
 _LOOKED_AT = 30
+_PYTHONS = range(8, 20)
+"""The minor versions of Python 3 that packages may have files for."""
 
 
 class _Kind(Enum):
@@ -334,6 +336,20 @@ def reasons_of(name: str, conflict: Conflict) -> dict[Unfit, str]:
     if reasons.keys() == {Unfit.PRERELEASE} and any(_limits(name, conflict)):
         return {}  # the final versions are excluded, and the limit is the reason
     return reasons
+
+
+def other_python_for(unfit: Mapping[str, Mapping[Unfit, str]], conflict: Conflict) -> str | None:
+    """Return the nearest Python with a wheel of each package in ``unfit``, in its newest version; None if none has."""
+    wanted, found = conflict.provider.world.wanted, list(_PYTHONS)
+    for name, reasons in unfit.items():
+        releases, version = _releases(name, conflict), next(iter(reasons.values()))
+        position = None if releases is None else releases.position(version)
+        files = () if releases is None or position is None else tuple(releases.project.files(position))
+        on = (wanted._replace(interpreter=wanted.interpreter._replace(python=(3, minor, 0))) for minor in found)
+        fits = [isinstance(Fitting(it).of(name, files), Fit) for it in on]
+        found = [minor for minor, is_fit in zip(found, fits, strict=True) if is_fit]
+    own = wanted.interpreter.python[1]
+    return f"3.{min(found, key=lambda minor: abs(minor - own))}" if found else None
 
 
 def _releases(name: str, conflict: Conflict) -> Releases | None:
