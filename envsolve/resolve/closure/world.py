@@ -170,6 +170,9 @@ class World:
             return tuple(self._applicable(self.present[name].requires or (), extra)) if extra else ()
         if key in self._needs:
             return self._needs[key]
+        never = () if extra or file[0].endswith(".whl") else self._never_met(name, version_of(name, file[0]) or "")
+        if never:
+            return self._needs.setdefault(key, never)
         metadata = self._metadata_or_none(releases, file)
         if metadata is None or (metadata.needs_build and not self.wanted.as_if_built):
             return None
@@ -183,6 +186,19 @@ class World:
                 needs = self._judge(name, version_of(name, file[0]) or "", (*needs, *optional))
             needs = self._overridden(needs)
         return self._needs.setdefault(key, needs)
+
+    def _never_met(self, name: str, version: str) -> tuple[Need, ...]:
+        """What the builds of a version require, if nothing meets it: none of them runs on the GPU, for example.
+
+        Then its metadata does not matter. To read that of a source distribution takes up to seconds.
+        """
+        needs = () if self._judge is None else self._judge(name, version, ())
+        masks: dict[str, int] = {}
+        for need in needs:
+            releases = self._releases[need.name] if need.name in self.virtual else None
+            if releases is not None:
+                masks[need.name] = masks.get(need.name, -1) & releases.mask(need.specifier)
+        return tuple(need for need in needs if masks.get(need.name, -1) == 0)
 
     def _metadata_or_none(self, releases: Releases, file: RawFile) -> Metadata | None:
         """The metadata of a file, or None if it is unavailable, which is recorded."""
