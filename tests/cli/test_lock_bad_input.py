@@ -67,7 +67,7 @@ BAD = [
     Bad(("pandas", "-P", "pandas<3"), 2, "usage", "not a package name"),
     Bad(("pandas", "--why", "torch"), 2, "contradictory-options", "omit --format"),
     Bad(("pandas", "--source", "conda-forge"), 2, "contradictory-options", "--format environment"),
-    Bad(("pandas", "--platform", "osx-arm64"), 2, "several-platforms", "{platform}"),
+    Bad(("pandas", "--platform", "osx-arm64"), 2, "several-platforms", "'requirements.{platform}.txt'"),
     Bad(("pandas", "--python", ">=4"), 2, "python-not-supported", ">=4"),
     Bad(("pandas", "--index-url", "packages"), 2, "url-invalid", "'packages' is not an http or https URL"),
     Bad(("pandas", "--index-url", "::1"), 2, "url-invalid", "'::1' is not"),
@@ -157,6 +157,11 @@ def test_a_file_in_another_encoding_is_named(envsolve: Envsolve, world: IndexSer
     assert "hint: save it as UTF-8 text" in result.err
 
 
+def test_the_suggested_name_of_a_lock_for_each_platform_suits_the_format(envsolve: Envsolve) -> None:
+    result = envsolve("pandas", "--platform", "linux-64", "--platform", "osx-arm64", "-o", "pylock.toml")
+    assert result.err.endswith("hint: write one file for each: -o 'pylock.{platform}.toml'\n")
+
+
 def test_a_missing_directory_is_noticed_before_the_search(envsolve: Envsolve, world: IndexServer) -> None:
     result = envsolve("pandas", "--index-url", world.index_url, "-o", "absent/requirements.txt")
     assert (result.code, result.out, world.requests) == (2, "", [])
@@ -237,6 +242,13 @@ def test_a_constraint_that_leaves_versions_without_a_wheel_is_named(envsolve: En
     assert "cause: -c limits.txt limits base to <2\n" in result.err
 
 
+def test_contradictory_requirements_become_one_in_the_suggested_command(envsolve: Envsolve, world: IndexServer) -> None:
+    result = lock(envsolve, world, "pandas>=3", "numpy", "pandas<3")
+    (hint,) = re.findall("hint: pandas 3.0.0 would fit\n  envsolve (.*)\n", result.err)
+    assert shlex.split(hint)[-2:] == ["pandas==3.0.0", "numpy"]
+    assert pins_in(envsolve(*shlex.split(hint)).out)["pandas"] == "3.0.0"
+
+
 def test_the_nearest_python_with_wheels_is_suggested(envsolve: Envsolve, world: IndexServer) -> None:
     pythons = ("38", "310", "313")
     world.add("early", [wheel("early", "1.0", tags=f"cp{it}-cp{it}-manylinux_2_17_x86_64") for it in pythons])
@@ -259,3 +271,5 @@ def test_an_empty_file_is_reported(envsolve: Envsolve, world: IndexServer) -> No
     assert set(pins_in(done.out)) == {"pandas"}
     assert done.err.count("has no requirements") == 1
     assert "note: empty.in has no requirements\n" in done.err
+    done = envsolve("-f", "pytorch", "-r", "empty.in", "--gpu", "8.6", "--platform", "linux-64")
+    assert (done.code, done.err.count("note: empty.in has no requirements\n")) == (0, 1)

@@ -443,11 +443,12 @@ def requiring(name: str, specifier: str, text: str, request: Request) -> Hint:
     typed = {line for line, need in typed_requirements(request) if need.name == name}
     if not typed:
         return Hint(f"{text}: require {name}{specifier}")
-    requirements = tuple(
+    requirements = dict.fromkeys(
         str(parse_need(line)._replace(specifier=specifier)) if line in typed else line
         for line in request.packages.requirements
     )
-    return way_out(text, request._replace(packages=request.packages._replace(requirements=requirements)), request)
+    packages = request.packages._replace(requirements=tuple(requirements))
+    return way_out(text, request._replace(packages=packages), request)
 
 
 def fitting_hints(conflict: Conflict, request: Request) -> Iterator[Hint]:
