@@ -37,6 +37,7 @@ if TYPE_CHECKING:
 _A_LOCK = "a Python lock", f"requirements.{PLATFORM}.txt"
 _KINDS = {
     **dict.fromkeys(PYTHON_FORMATS, _A_LOCK),
+    "pylock": ("a Python lock", f"pylock.{PLATFORM}.toml"),
     "explicit": ("an explicit file", f"conda-{PLATFORM}.lock"),
     "environment": ("an environment file", f"environment.{PLATFORM}.yml"),
 }

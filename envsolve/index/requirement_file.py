@@ -14,6 +14,7 @@ from typing import NamedTuple
 from envsolve.boundary.files import FileError, decoded, read_argument, read_bytes
 from envsolve.boundary.secrets import without_secrets
 from envsolve.errors import Hint, UsageError
+from envsolve.index.project_name import FILES as PROJECT_FILES
 from envsolve.model.names import is_name
 from envsolve.model.package import Hashes
 from envsolve.model.reference import editable, is_path
@@ -47,6 +48,8 @@ _HARMLESS = ("--prefer-binary", "--only-binary", "--trusted-host", "--require-ha
 _PAGES = ("-f", "--find-links")
 """Pages of links. Environment files have them for wheels that are now on indexes."""
 _DEEPEST = 20
+_MOST_MISTAKES = 10
+"""More of them mean that the file is of another kind."""
 _LONGEST = 16 * 1024 * 1024
 """The size limit of a file in bytes; a lock with all hashes of a thousand packages has 5 MB."""
 
@@ -106,14 +109,16 @@ def read_pip_section(entries: Iterable[tuple[str, int]], path: Path) -> FileRequ
 
 
 def refuse_all(mistakes: Sequence[UsageError]) -> None:
-    """Raise the one mistake, or UsageError with all of them."""
+    """Raise the one mistake, or UsageError with the first ones of them."""
     if len(mistakes) == 1:
         raise mistakes[0]
     if mistakes:
+        messages = tuple(dict.fromkeys(it.message for it in mistakes))
+        more = (f"and {len(messages) - _MOST_MISTAKES} more",) if len(messages) > _MOST_MISTAKES else ()
         raise UsageError(
             "requirements-invalid",
             f"{len(mistakes)} requirements cannot be read",
-            tuple(dict.fromkeys(it.message for it in mistakes)),
+            (*messages[:_MOST_MISTAKES], *more),
             tuple(dict.fromkeys(hint for it in mistakes for hint in it.hints)),
             refused=tuple(one for it in mistakes for one in it.refused),
         )
@@ -171,6 +176,10 @@ class _Reading:
         if (real, constraint) in self._read:
             return
         self._read.add((real, constraint))
+        if Path(name).name in PROJECT_FILES:
+            folder = _below(Path(name).parent, ".")
+            hint = Hint(f"request the project by its folder: {folder}, or '{folder}[EXTRA]' with an extra")
+            raise UsageError("requirements-unreadable", f"{name} is not a list of requirements", hints=(hint,))
         text = _text(name, typed=not within)
         origin = f"{'-c' if constraint else '-r'} {name}"
         content = self.constraints if constraint else self.requirements

@@ -165,3 +165,9 @@ def admits_nothing(specifier: str) -> bool:
 def is_limited(specifier: str) -> bool:
     """Whether a clause of ``specifier`` excludes versions because they are newer."""
     return _UPPER.search(specifier) is not None
+
+
+def is_pin(specifier: str) -> bool:
+    """Whether a clause of ``specifier`` admits a single version, as ``==1.0`` and ``===1.0`` do."""
+    clauses = map(str.strip, specifier.split(","))
+    return any(it.startswith("==") and (it.startswith("===") or not it.endswith(".*")) for it in clauses)

@@ -369,7 +369,7 @@ def test_explain_uses_its_version(here: World) -> None:
     found = json.loads(here.envsolve("explain", "--json", "-f", "vllm==0.30.0", log).out)
     (finding,) = found["findings"]
     assert finding["cause"].startswith("vllm 0.30.0 needs a function")
-    assert finding["commands"][-1] == "envsolve --framework vllm --gpu auto"
+    assert finding["commands"][-1] == "envsolve --framework vllm==0.30.0 --gpu auto"
     assert found["notes"] == []
     other = json.loads(
         here.envsolve("explain", "--json", "-f", "vllm", "-f", "jax", "jax: CUDA_ERROR_OUT_OF_MEMORY").out

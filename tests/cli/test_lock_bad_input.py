@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import io
+import re
+import shlex
 import sys
 from pathlib import Path
 from typing import NamedTuple
@@ -65,13 +67,16 @@ BAD = [
     Bad(("pandas", "-P", "pandas<3"), 2, "usage", "not a package name"),
     Bad(("pandas", "--why", "torch"), 2, "contradictory-options", "omit --format"),
     Bad(("pandas", "--source", "conda-forge"), 2, "contradictory-options", "--format environment"),
-    Bad(("pandas", "--platform", "osx-arm64"), 2, "several-platforms", "{platform}"),
+    Bad(("pandas", "--platform", "osx-arm64"), 2, "several-platforms", "'requirements.{platform}.txt'"),
     Bad(("pandas", "--python", ">=4"), 2, "python-not-supported", ">=4"),
     Bad(("pandas", "--index-url", "packages"), 2, "url-invalid", "'packages' is not an http or https URL"),
     Bad(("pandas", "--index-url", "::1"), 2, "url-invalid", "'::1' is not"),
     Bad(("pandas", "--extra-index-url", "packages"), 2, "url-invalid", "'packages' is not"),
     Bad(("-r", "missing.in"), 2, "requirements-unreadable", "missing.in"),
     Bad(("-r", "."), 2, "requirements-unreadable", "cannot read ."),
+    Bad(
+        ("-r", "sub/pyproject.toml"), 2, "requirements-unreadable", "hint: request the project by its folder: ./sub, or"
+    ),
     Bad(("--constraint", "missing.txt", "pandas"), 2, "requirements-unreadable", "missing.txt"),
     Bad(("pandas>3",), 1, "version-not-found", "has pandas 1.5.3 to 3.0.0"),
     Bad(("pandas>=2", "pandas<2"), 1, "packages-conflict", "the command line requires pandas<2"),
@@ -135,12 +140,26 @@ def test_an_unlockable_file_is_named(text: str, envsolve: Envsolve, world: Index
     assert "secret" not in result.err
 
 
+def test_the_first_of_many_mistakes_are_enough(envsolve: Envsolve, world: IndexServer) -> None:
+    Path("uv.lock").write_text("".join(f"[[package{it}]]\n" for it in range(30)), encoding="utf-8")
+    result = lock(envsolve, world, "-r", "uv.lock")
+    assert result.err.startswith("error: requirements-invalid\n  30 requirements cannot be read\n")
+    assert "cause: uv.lock:10: " in result.err
+    assert "cause: uv.lock:11: " not in result.err
+    assert "cause: and 20 more\n" in result.err
+
+
 def test_a_file_in_another_encoding_is_named(envsolve: Envsolve, world: IndexServer) -> None:
     Path("requirements.in").write_bytes("pandas # é".encode("latin-1"))
     result = lock(envsolve, world, "-r", "requirements.in")
     assert (result.code, result.out) == (2, "")
     assert "cannot read requirements.in: it is not UTF-8" in result.err
     assert "hint: save it as UTF-8 text" in result.err
+
+
+def test_the_suggested_name_of_a_lock_for_each_platform_suits_the_format(envsolve: Envsolve) -> None:
+    result = envsolve("pandas", "--platform", "linux-64", "--platform", "osx-arm64", "-o", "pylock.toml")
+    assert result.err.endswith("hint: write one file for each: -o 'pylock.{platform}.toml'\n")
 
 
 def test_a_missing_directory_is_noticed_before_the_search(envsolve: Envsolve, world: IndexServer) -> None:
@@ -223,6 +242,26 @@ def test_a_constraint_that_leaves_versions_without_a_wheel_is_named(envsolve: En
     assert "cause: -c limits.txt limits base to <2\n" in result.err
 
 
+def test_contradictory_requirements_become_one_in_the_suggested_command(envsolve: Envsolve, world: IndexServer) -> None:
+    result = lock(envsolve, world, "pandas>=3", "numpy", "pandas<3")
+    (hint,) = re.findall("hint: pandas 3.0.0 would fit\n  envsolve (.*)\n", result.err)
+    assert shlex.split(hint)[-2:] == ["pandas==3.0.0", "numpy"]
+    assert pins_in(envsolve(*shlex.split(hint)).out)["pandas"] == "3.0.0"
+
+
+def test_the_nearest_python_with_wheels_is_suggested(envsolve: Envsolve, world: IndexServer) -> None:
+    pythons = ("38", "310", "313")
+    world.add("early", [wheel("early", "1.0", tags=f"cp{it}-cp{it}-manylinux_2_17_x86_64") for it in pythons])
+    target = ("--platform", "linux-64", "--format", "requirements", "--index-url", world.index_url)
+    result = envsolve("early", "--gpu", "none", *target)
+    assert result.code == 1
+    (hint,) = re.findall("hint: early 1.0 can be installed on Python 3.10\n  envsolve (.*)\n", result.err)
+    assert pins_in(envsolve(*shlex.split(hint)).out) == {"early": "1.0"}
+    world.add("torch", [wheel("torch", "2.8.0", tags="cp312-cp312-manylinux_2_28_x86_64")])
+    result = envsolve("-f", "pytorch==2.8.0", "early", "--gpu", "8.6", "--source", "pypi", *target)
+    assert result.err.endswith("hint: try another version of the package\n")
+
+
 def test_an_empty_file_is_reported(envsolve: Envsolve, world: IndexServer) -> None:
     Path("empty.in").write_text("# nothing yet\n")
     Path("full.in").write_text("pandas\n")
@@ -232,3 +271,5 @@ def test_an_empty_file_is_reported(envsolve: Envsolve, world: IndexServer) -> No
     assert set(pins_in(done.out)) == {"pandas"}
     assert done.err.count("has no requirements") == 1
     assert "note: empty.in has no requirements\n" in done.err
+    done = envsolve("-f", "pytorch", "-r", "empty.in", "--gpu", "8.6", "--platform", "linux-64")
+    assert (done.code, done.err.count("note: empty.in has no requirements\n")) == (0, 1)

@@ -127,6 +127,10 @@ CASES = {
     "an override of the framework replaces it": Case(
         ("-f", "pytorch", "optional>=2", "--override", "torch==2.8.*"), "3.12", {"optional": "2.0", "torch": "2.8.0"}
     ),
+    "exact versions of both are what the user wants, however they are written": Case(
+        ("-f", "pytorch==2.8.0", "optional==2.0"), "3.12", {"optional": "2.0", "torch": "2.8.0"}
+    ),
+    "as requirements, too": Case(("torch==2.8.0", "optional==2.0"), "3.12", {"optional": "2.0", "torch": "2.8.0"}),
     "what a package wants in an old version may be old": Case(
         ("-f", "pytorch", "strict", "relic"), "3.12", {"strict": "1.0", "relic": "1.0"}
     ),
@@ -226,6 +230,21 @@ def test_a_bound_in_an_extra_is_named_as_the_reason(envsolve: Envsolve, world: I
     (hint,) = re.findall("hint: ignore what only an extra of optional requires\n  envsolve (.*)\n", result.err)
     assert "--override torch==2.8.0 " in hint
     assert pins_in(envsolve(*shlex.split(hint)).out)["optional"] == "2.0"
+
+
+def test_causes_are_requirements_that_exclude_versions(envsolve: Envsolve, world: IndexServer, tmp_path: Path) -> None:
+    (tmp_path / "pyproject.toml").write_text(
+        '[project]\nname = "mine"\nversion = "1.0"\ndependencies = ["modern", "base==1.0"]\n', encoding="utf-8"
+    )
+    world.add("modern", [dated("modern", "1.0", OLD), dated("modern", "2.0", NEW, ("base>=2",))])
+    result = lock(envsolve, world, "-f", "pytorch", ".", "modern>=2")
+    assert re.findall("cause: (.*)\n", result.err) == [
+        "the command line requires modern>=2",
+        "modern 2.0 requires base>=2",
+        "./pyproject.toml requires base==1.0",
+    ]
+    result = lock(envsolve, world, "-f", "pytorch", ".", "--allow-builds")
+    assert "note: modern 1.0 is 79 months older than 2.0: modern 2.0 requires base>=2\n" in result.err
 
 
 @pytest.mark.thorough
@@ -341,16 +360,22 @@ def test_a_release_without_the_upper_bound_of_later_ones_is_never_an_answer(
 
 
 @pytest.mark.usefixtures("_years_of_torch")
-def test_a_package_older_than_its_framework_is_reported_with_the_framework_of_its_time(
+def test_one_note_names_the_packages_that_are_older_than_their_framework(
     envsolve: Envsolve, world: IndexServer
 ) -> None:
-    for name, requires in (("quiet", "torch>=2"), ("careful", "torch>=2,<3")):
-        world.add(name, [dated(name, "1.0", OLD, (requires,))])
+    names = ("quiet", "calm", "still", "hushed")
+    for number, name in enumerate(names):
+        world.add(name, [dated(name, "1.0", f"202{number}-03-01T00:00:00Z", ("torch>=2",))])
+    world.add("careful", [dated("careful", "1.0", OLD, ("torch>=2,<3",))])
+    rest = "over a year older than torch 2.15.0 and"
     done = lock(envsolve, world, "-f", "pytorch", "quiet", "careful", "--source", "pypi")
     assert pins_in(done.out)["torch"] == "2.15.0"
-    note = "note: quiet 1.0 is 79 months older than its torch, and does not limit it: torch 2.7.1 was the newest then\n"
-    assert f"{note}  envsolve --framework pytorch==2.7.1 " in done.err
-    assert "careful 1.0 is" not in done.err
+    assert f"note: quiet 1.0 is {rest} does not limit it: test it with this version\n" in done.err
+    assert "careful 1.0" not in done.err
+    done = lock(envsolve, world, "-f", "pytorch", *sorted(names), "--source", "pypi")
+    named = "quiet 1.0, calm 1.0, still 1.0 and 1 more"
+    assert f"note: {named} are {rest} do not limit it: test them with this version\n" in done.err
+    assert done.err.count(rest) == 1
 
 
 @pytest.mark.thorough

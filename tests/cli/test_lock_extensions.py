@@ -17,7 +17,11 @@ import pytest
 import tomli
 
 from envsolve import extension_sources
+from envsolve.app.lock.lock_worlds import Chosen, Worlds
+from envsolve.app.lock.target_search import TargetSearch
 from envsolve.app.packages import wheel_ways
+from envsolve.resolve.closure.newest import Answer, Newest
+from envsolve.resolve.closure.resolve import TimeUpError
 from tests.cli.locked import pins_in
 from tests.cli.locking import undisturbed
 from tests.cli.test_lock_installers import pip, uv
@@ -316,6 +320,31 @@ def test_dependencies_are_looked_up_too(here: World) -> None:
     assert "flash_attn-2.8.3%2Bcu13torch2.15" in done.out
     here.server.add("attentive", [wheel("attentive", "0.9.0", ["torch"])])  # an answer without flash-attn
     assert pins_in(here("-f", "pytorch", "attentive", "--refresh", *NEW).out)["attentive"] == "1.0.0"
+
+
+def test_an_answer_that_took_all_the_time_is_not_given_up_for_wheels_found_later(
+    here: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    here.server.add("reader", [wheel("reader", "1.0", ["torch", "flash-attn", "limited<2"], tags=CP311)])
+    here.server.add("limited", [wheel("limited", "1.0"), wheel("limited", "2.0")])
+    begun = 0
+
+    def newer(self: Newest, name: str, found: Answer, *_: object) -> None:
+        raise TimeUpError(found.provider)
+
+    def best_in(search: TargetSearch, worlds: Worlds) -> Chosen | None:
+        nonlocal begun
+        begun += 1
+        return original(search, worlds)
+
+    original = TargetSearch.best_in
+    monkeypatch.setattr(TargetSearch, "best_in", best_in)
+    assert "/own/" in here("-f", "pytorch", "reader", "limited", *NEW).out
+    assert begun == 2
+    monkeypatch.setattr(Newest, "_newer", newer)
+    done = here("-f", "pytorch", "reader", "limited", *NEW, "--allow-builds")
+    assert "note: time ran out before newer versions of " in done.err
+    assert begun == 3
 
 
 @pytest.mark.thorough

@@ -312,6 +312,7 @@ def test_an_old_source_distribution_does_not_replace_wheels_without_code_for_the
     assert refused.err.startswith("error: outdated\n")
     assert "cause: flash-attn>=2.7.3 has no code for compute capability 7.5\n" in refused.err
     assert "cause: flash-attn 1.0.9 has only a source distribution\n" in refused.err
+    assert (world.count("*1.0.9.tar.gz"), world.count("*2.8.3.tar.gz")) == (1, 0)  # large archives, read for nothing
     assert "hint: use it anyway\n" in refused.err
     for words in (("flash-attn==1.0.9",), ("flash-attn<2",), ("flash-attn", "--allow-builds")):
         done = lock(envsolve, world, "-f", "pytorch", *words, *target)

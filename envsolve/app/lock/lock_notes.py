@@ -20,7 +20,8 @@ from envsolve.model.host import Platform
 from envsolve.model.need import Need
 from envsolve.model.note import Note
 from envsolve.model.package import Pin
-from envsolve.model.request import FrameworkRequest, Request
+from envsolve.model.prose import sentence_list
+from envsolve.model.request import Request
 from envsolve.model.solution import Solution
 from envsolve.resolve.closure.behind import Behind
 from envsolve.resolve.closure.resolve import Found
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from envsolve.app.lock.target_search import TargetSearch
 
 _FEW_MONTHS = 6
+_FEW = 3
 
 
 class Resolved(NamedTuple):
@@ -136,24 +138,18 @@ class Notes:
                 yield note.about(name=pin.name, version=pin.version, required=rival, met_by=own)
 
     def _older_than_framework(self) -> Iterator[Note]:
-        """Packages made for an older framework that do not limit its version; suggests that framework if it runs."""
-        request, attempt = self._request, self._resolved.attempt
-        of = {it.package: it.framework for it in attempt.releases}
-        for it in self._resolved.found.unlimited:
-            text = (
-                f"{it.name} {it.version} is {it.months:.0f} months older than its {it.framework}, and does not limit it"
-            )
-            older = FrameworkRequest(of[it.framework], SpecifierSet(f"=={it.then}"))
-            others = tuple(other for other in request.frameworks if other.framework != older.framework)
-            earlier = request._replace(frameworks=tuple(sorted((*others, older), key=lambda it: it.framework)))
-            problem = attempt.problem._replace(frameworks=earlier.frameworks, python=request.python)
-            note = Note("older-than-framework", text)
-            if self._search.solver.can_solve(earlier, problem):
-                hint = way_out(f"{text}: {it.framework} {it.then} was the newest then", earlier, request)
-                note = Note(note.code, hint.text, hint.command)
-            yield note.about(
-                name=it.name, version=it.version, framework=it.framework, months=round(it.months), then=it.then
-            )
+        """Packages that were released long before their framework and do not limit its version, the oldest first."""
+        found = self._resolved.found
+        versions = {pin.name: pin.version for pin in found.pins}
+        for framework in dict.fromkeys(it.framework for it in found.unlimited):
+            old = sorted((it for it in found.unlimited if it.framework == framework), key=lambda it: -it.months)
+            named = [f"{it.name} {it.version}" for it in old]
+            more = [f"{len(old) - _FEW} more"] if len(old) > _FEW else []
+            are, do, them = ("are", "do", "them") if len(old) > 1 else ("is", "does", "it")
+            label = f"{framework} {versions[framework]}" if framework in versions else framework
+            text = f"{sentence_list([*named[:_FEW], *more])} {are} over a year older than {label} and {do} not limit it"
+            note = Note("older-than-framework", f"{text}: test {them} with this version")
+            yield note.about(framework=framework, packages=", ".join(named), months=round(old[0].months))
 
     def _overridden(self) -> Iterator[Note]:
         """Overrides without effect, unmet requirements that overrides replaced, and how to install such a lock."""

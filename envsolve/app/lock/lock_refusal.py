@@ -34,6 +34,7 @@ from envsolve.resolve.closure.explain import (
     fitting_versions,
     glibc_needed_in,
     missing,
+    other_python_for,
     reasons_of,
     versions,
     without_gpu_code,
@@ -44,7 +45,7 @@ from envsolve.resolve.closure.resolve import Conflict
 
 _MOST_CAUSES = 3
 _FEW_NAMES = 3
-_SECONDS = 3
+_SECONDS = 2
 """The time to find versions that would fit."""
 _MEANT = {name: it.name for it in FRAMEWORKS.values() for name in it.mistaken}
 PACKAGES_CONFLICT = "packages-conflict"
@@ -59,58 +60,130 @@ def packages_refusal(
     conflict: Conflict, request: Request, solution: Solution | None, interpreter: Interpreter
 ) -> UnsolvableError:
     """The error for ``conflict``. ``solution`` is the stack with which it occurred."""
-    unlisted = list(_unlisted(conflict))
-    lacking = [*(requirement for requirement in missing(conflict) if requirement.origin), *unlisted]
-    of_folders = list(dict.fromkeys(_of_folders(lacking, conflict, solution, request.packages)))
-    causes = of_folders or explain(conflict)
-    stack = _with(solution, ())
-    target = f"Python {interpreter.full_version} on {interpreter.platform}"
-    unknown = [name for name in _unknown(conflict) if name not in {requirement.name for requirement in unlisted}]
-    present = conflict.provider.world.present
-    beside = [name for name in contested(conflict) if name in present]
-    is_of_conda = any(present[name].requires is None for name in beside)
-    unfit = {name: found for name in contested(conflict) if (found := reasons_of(name, conflict))}
-    unknown += [name for name, found in unfit.items() if found.keys() == {Unfit.NO_FILE}]  # only known from the matrix
-    reasons = {it for found in unfit.values() for it in found}
-    if any(conflict.provider.world.limits(name) for name in unfit):
-        reasons -= {Unfit.YANKED, Unfit.PRERELEASE}  # of the other versions these are left because of the stack
-    without_code = " and ".join(without_gpu_code(conflict)[:_FEW_NAMES])
-    if unknown:
-        code, message = "package-not-found", f"no package index has {' or '.join(unknown)}"
-    elif lacking:
-        code, message = _lacking(lacking)
-    elif reasons == {Unfit.YANKED}:
-        code, message = "yanked", f"the required {' and '.join(contested(conflict)[:_FEW_NAMES])} was withdrawn"
-    elif reasons == {Unfit.PRERELEASE}:
-        code = "version-not-found"
-        message = f"the required {' and '.join(contested(conflict)[:_FEW_NAMES])} has only pre-releases"
-    elif Unfit.OTHER_HASHES in reasons:
-        code, message = "hash-mismatch", _of_other_hashes(unfit, beside)
-    elif reasons:
-        limited = {name for name in unfit if any(it.origin for it in conflict.provider.world.limits(name))}
-        code, message = "no-wheel", _cannot_be_installed(unfit, limited, target, solution)
-    elif without_code:
-        code, message = "gpu-not-supported", f"{without_code} cannot run on the GPU, for {target}{stack}"
-    else:
-        code, message = (
-            PACKAGES_CONFLICT,
-            _conflict_text(conflict, beside, target + stack, is_of_conda),
-        )
-    rivals = tuple(_rival_hints(conflict, request, solution))
-    hints = (
-        *rivals,
-        *_framework_hints(contested(conflict), request),
-        *([Hint("install a required version with conda")] if is_of_conda and code != "hash-mismatch" else []),
-        *(_override_hints(conflict, request, solution) if code == PACKAGES_CONFLICT else ()),
-        *(() if rivals else _hints(reasons, unknown, lacking, without_code, request, solution)),
-        *_how_to_compile(unfit, solution),
-        *_glibc_hints(conflict, request),
-        *(_hash_hints(unfit, solution, beside, request.requester) if code == "hash-mismatch" else ()),
-    )
-    error = refusal(code, message, causes, hints)
+    reasons = _Reasons(conflict, request, solution)
+    code, message = reasons.code_and_message(f"Python {interpreter.full_version} on {interpreter.platform}")
+    error = refusal(code, message, reasons.of_folders or explain(conflict), tuple(reasons.hints(code)))
     error.refused = tuple(_refused(conflict, code, message))
-    error.reason = _most_telling(error, conflict, of_folders)
+    error.reason = _most_telling(error, conflict, reasons.of_folders)
     return error
+
+
+class _Reasons:
+    """What is wrong with the packages in ``conflict``, for the error and its hints."""
+
+    def __init__(self, conflict: Conflict, request: Request, solution: Solution | None) -> None:
+        self._conflict, self._request, self._solution = conflict, request, solution
+        self._world = conflict.provider.world
+        self._names = contested(conflict)
+        unlisted = list(_unlisted(conflict))
+        self._lacking = [*(it for it in missing(conflict) if it.origin), *unlisted]
+        """The requirements that no version on an index meets."""
+        self.of_folders = list(dict.fromkeys(_of_folders(self._lacking, conflict, solution, request.packages)))
+        self._beside = [name for name in self._names if name in self._world.present]
+        """The packages that are installed already."""
+        self._is_of_conda = any(self._world.present[name].requires is None for name in self._beside)
+        self._unfit = {name: found for name in self._names if (found := reasons_of(name, conflict))}
+        """Why no version of a package can be installed, each reason with its newest version."""
+        self._unknown = [name for name in _unknown(conflict) if name not in {it.name for it in unlisted}]
+        self._unknown += [name for name, found in self._unfit.items() if found.keys() == {Unfit.NO_FILE}]
+        """The packages on no index; those without a file are only known from the matrix."""
+        self._unfits = {it for found in self._unfit.values() for it in found}
+        if any(self._world.limits(name) for name in self._unfit):
+            self._unfits -= {
+                Unfit.YANKED,
+                Unfit.PRERELEASE,
+            }  # of the other versions these are left because of the stack
+        self._without_code = " and ".join(without_gpu_code(conflict)[:_FEW_NAMES])
+
+    def code_and_message(self, target: str) -> tuple[str, str]:
+        """The code and the message of the error. ``target`` is the Python and the platform."""
+        if self._is_about_files:
+            return self._about_files(target)
+        if self._unknown:
+            return "package-not-found", f"no package index has {' or '.join(self._unknown)}"
+        if self._lacking:
+            return _lacking(self._lacking)
+        stack = _with(self._solution, ())
+        if self._without_code:
+            return "gpu-not-supported", f"{self._without_code} cannot run on the GPU, for {target}{stack}"
+        return PACKAGES_CONFLICT, _conflict_text(self._conflict, self._beside, target + stack, self._is_of_conda)
+
+    def _about_files(self, target: str) -> tuple[str, str]:
+        """The code and the message if versions would fit, and none of their files can be installed."""
+        names = " and ".join(self._names[:_FEW_NAMES])
+        if self._unfits == {Unfit.YANKED}:
+            return "yanked", f"the required {names} was withdrawn"
+        if self._unfits == {Unfit.PRERELEASE}:
+            return "version-not-found", f"the required {names} has only pre-releases"
+        if Unfit.OTHER_HASHES in self._unfits:
+            return "hash-mismatch", _of_other_hashes(self._unfit, self._beside)
+        limited = {name for name in self._unfit if any(it.origin for it in self._world.limits(name))}
+        return "no-wheel", _cannot_be_installed(self._unfit, limited, target, self._solution)
+
+    def hints(self, code: str) -> Iterator[Hint]:
+        """What the user can do about the error ``code``."""
+        conflict, request, solution = self._conflict, self._request, self._solution
+        rivals = tuple(_rival_hints(conflict, request, solution))
+        yield from rivals
+        yield from _framework_hints(self._names, request)
+        if self._is_of_conda and code != "hash-mismatch":
+            yield Hint("install a required version with conda")
+        if code == PACKAGES_CONFLICT:
+            yield from _override_hints(conflict, request, solution)
+        if not rivals:
+            yield from self._file_hints() if self._is_about_files else (self._general_hint(),)
+        for name, found in self._unfit.items():
+            if solution is not None and Unfit.SOURCE_ONLY in found:
+                yield from how_to_compile(name, found[Unfit.SOURCE_ONLY], solution)
+        yield from _glibc_hints(conflict, request)
+        if code == "hash-mismatch":
+            yield from _hash_hints(self._unfit, solution, self._beside, request.requester)
+
+    @property
+    def _is_about_files(self) -> bool:
+        return bool(self._unfits) and not self._unknown and not self._lacking
+
+    def _general_hint(self) -> Hint:
+        named = self._request.requester.name_of
+        choices = self._solution.choices if self._solution else ()
+        of_pytorch = {it.release.package for it in choices if it.release.source is Source.PYTORCH}
+        if of_pytorch & {*self._unknown, *(requirement.name for requirement in self._lacking)}:
+            return Hint(f"name a PyTorch index or mirror that has this build with {named('pytorch-index-url')}")
+        if self._unknown:
+            return Hint(f"check the spelling, or add the index that has it with {named('extra-index-urls')}")
+        if self._lacking:
+            return Hint(f"require other versions, or add the index that has these with {named('extra-index-urls')}")
+        if self._without_code:
+            text = f"leave out {self._without_code}, or require another version"
+            return Hint(f"{text}: no other PyTorch, CUDA or Python changes this")
+        return Hint("relax one of these requirements, or move one into a separate environment")
+
+    def _file_hints(self) -> Iterator[Hint]:
+        request, unfits = self._request, self._unfits
+        if unfits & {Unfit.SOURCE_ONLY, Unfit.NEEDS_BUILD} and not request.packages.allow_builds:
+            building = request._replace(packages=request.packages._replace(allow_builds=True))
+            yield way_out("allow building packages from source, which runs their code", building, request)
+        if unfits & {Unfit.OTHER_PYTHON, Unfit.OTHER_PLATFORM}:
+            yield self._on_other_pythons()
+        if Unfit.YANKED in unfits:
+            yield Hint("pin it with == to install a withdrawn version")
+        if unfits == {Unfit.PRERELEASE}:
+            pre = request._replace(packages=request.packages._replace(pre=True))
+            yield way_out("allow pre-releases, or name one behind >=", pre, request)
+        if Unfit.TOO_NEW in unfits:
+            yield Hint(f"set a later date with {request.requester.name_of('exclude-newer')}")
+
+    def _on_other_pythons(self) -> Hint:
+        """Name a Python that the packages have wheels for, unless every Python was tried."""
+        request = self._request
+        if request.frameworks and request.python is None:
+            return Hint("try another version of the package")
+        python = other_python_for(self._unfit, self._conflict)
+        if python is None:
+            return Hint(f"try another Python ({request.requester.name_of('python')}) or another version of the package")
+        names = (f"{name} {next(iter(found.values()))}" for name, found in self._unfit.items())
+        text = f"{' and '.join(names)} can be installed on Python {python}"
+        return way_out(text, request._replace(python=SpecifierSet(f"=={python}.*")), request)
 
 
 def _most_telling(error: UnsolvableError, conflict: Conflict, of_folders: Sequence[str]) -> str:
@@ -254,12 +327,6 @@ def _hash_hints(
         yield Hint(f"if the hashes are those of the builds on PyPI, use them: {requester.setting('sources', 'pypi')}")
 
 
-def _how_to_compile(unfit: Mapping[str, Mapping[Unfit, str]], solution: Solution | None) -> Iterator[Hint]:
-    for name, found in unfit.items():
-        if solution is not None and Unfit.SOURCE_ONLY in found:
-            yield from how_to_compile(name, found[Unfit.SOURCE_ONLY], solution)
-
-
 def _glibc_hints(conflict: Conflict, request: Request) -> Iterator[Hint]:
     needed = glibc_needed_in(conflict)
     if needed is not None:
@@ -376,11 +443,12 @@ def requiring(name: str, specifier: str, text: str, request: Request) -> Hint:
     typed = {line for line, need in typed_requirements(request) if need.name == name}
     if not typed:
         return Hint(f"{text}: require {name}{specifier}")
-    requirements = tuple(
+    requirements = dict.fromkeys(
         str(parse_need(line)._replace(specifier=specifier)) if line in typed else line
         for line in request.packages.requirements
     )
-    return way_out(text, request._replace(packages=request.packages._replace(requirements=requirements)), request)
+    packages = request.packages._replace(requirements=tuple(requirements))
+    return way_out(text, request._replace(packages=packages), request)
 
 
 def fitting_hints(conflict: Conflict, request: Request) -> Iterator[Hint]:
@@ -402,41 +470,3 @@ def _framework_hints(names: list[str], request: Request) -> Iterator[Hint]:
             meaning = request._replace(frameworks=frameworks, packages=request.packages._replace(requirements=rest))
             command = None if request.requester.file else command_of(meaning)
         yield Hint(f"request the framework with {request.requester.setting('frameworks', _MEANT[name])}", command)
-
-
-def _hints(
-    reasons: set[Unfit],
-    unknown: list[str],
-    lacking: list[Requirement],
-    without_code: str,
-    request: Request,
-    solution: Solution | None,
-) -> Iterator[Hint]:
-    named = request.requester.name_of
-    of_pytorch = {
-        it.release.package for it in (solution.choices if solution else ()) if it.release.source is Source.PYTORCH
-    }
-    if of_pytorch & {*unknown, *(requirement.name for requirement in lacking)}:
-        yield Hint(f"name a PyTorch index or mirror that has this build with {named('pytorch-index-url')}")
-        return
-    if unknown:
-        yield Hint(f"check the spelling, or add the index that has it with {named('extra-index-urls')}")
-        return
-    if lacking:
-        yield Hint(f"require other versions, or add the index that has these with {named('extra-index-urls')}")
-        return
-    if reasons & {Unfit.SOURCE_ONLY, Unfit.NEEDS_BUILD} and not request.packages.allow_builds:
-        building = request._replace(packages=request.packages._replace(allow_builds=True))
-        yield way_out("allow building packages from source, which runs their code", building, request)
-    if reasons & {Unfit.OTHER_PYTHON, Unfit.OTHER_PLATFORM}:
-        yield Hint(f"try another Python ({named('python')}) or another version of the package")
-    if Unfit.YANKED in reasons:
-        yield Hint("pin it with == to install a withdrawn version")
-    if reasons == {Unfit.PRERELEASE}:
-        pre = request._replace(packages=request.packages._replace(pre=True))
-        yield way_out("allow pre-releases, or name one behind >=", pre, request)
-    if Unfit.TOO_NEW in reasons:
-        yield Hint(f"set a later date with {named('exclude-newer')}")
-    if not reasons:
-        gpu = f"leave out {without_code}, or require another version: no other PyTorch, CUDA or Python changes this"
-        yield Hint(gpu if without_code else "relax one of these requirements, or move one into a separate environment")

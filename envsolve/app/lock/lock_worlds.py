@@ -286,7 +286,7 @@ class Worlds:
             wanted.by_name,
             {**self._more, **self._elsewhere},
         )
-        files = files_for(wanted, interpreter, self._request.packages, sources, self._more)
+        files = files_for(wanted, self._problem.frameworks, interpreter, self._request.packages, sources, self._more)
         world = World(
             indexes,
             files._replace(as_if_built=self._as_if_built),

@@ -72,18 +72,18 @@ class TargetLock:
         return found._replace(lock=found.lock._replace(pins=tuple(extensions.as_published(pins))))
 
     def tried(self) -> Tried:
-        """The answer without notes. Raises as :meth:`made`."""
-        made = self._resolved()
+        """The answer without notes. Raises as :meth:`made`, but without the reasons, which take longer to find."""
+        made = self._resolved(explains=False)
         return Tried(made.attempt.solution, made.found.pins, self._search.extensions.source_of)
 
-    def _resolved(self) -> Resolved:
-        """The best answer that also holds for the contents of its wheels."""
+    def _resolved(self, *, explains: bool = True) -> Resolved:
+        """The best answer that also holds for the contents of its wheels; why there is none if it ``explains``."""
         search = self._search
         joined: list[str] = []
         while True:
             problem = with_joined(search.problem, search.wanted, joined)
             try:
-                made = self._best(problem)
+                made = self._best(problem, explains=explains)
             except UnsolvableError as error:
                 error.cause = (*error.cause, *search.extensions.behind_refusal())
                 raise
@@ -100,7 +100,7 @@ class TargetLock:
                 require_recent(made, search)
                 return made
 
-    def _best(self, problem: Problem) -> Resolved | None:
+    def _best(self, problem: Problem, *, explains: bool) -> Resolved | None:
         """The best answer; None to search again, as one of its builds is missing or wheels were found elsewhere.
 
         Raises UnsolvableError, OutsideError.
@@ -109,14 +109,17 @@ class TargetLock:
         best = search.best_stack(problem)
         if best is None and self._passed:
             raise self._passed[0]
-        if best is None:
+        if best is None and explains:
             raise stack_refusal(search.request, problem, search.solver, search.wanted, typed=self._lock_request.request)
+        if best is None:
+            raise _unexplained()
         for in_part in (False, True):
             worlds = search.worlds(problem, in_part=in_part)
             try:
                 chosen = search.best_in(worlds)
                 seen = worlds.seen(as_source=chosen is not None)
-                if search.find_wheels(Need(name, (), "", "") for name in seen):
+                is_new = search.find_wheels(Need(name, (), "", "") for name in seen)
+                if is_new and (chosen is None or not chosen.answer.undecided):  # one that took all the time stays
                     return None
                 if chosen is not None:
                     return self._made_of(chosen, worlds, problem, best)
@@ -126,7 +129,9 @@ class TargetLock:
                 break
         if self._passed:
             raise self._passed[0]
-        return explained(search, problem, worlds)
+        if explains:
+            return explained(search, problem, worlds)
+        raise _unexplained()
 
     def _made_of(self, chosen: Chosen, worlds: Worlds, problem: Problem, best: Attempt) -> Resolved | None:
         """The packages of the chosen answer; None if one of its builds is not available, which is left out."""
@@ -181,3 +186,7 @@ class TargetLock:
         if same is None or [it.version for it in same.releases] != [it.version for it in best.releases]:
             return best
         return same
+
+
+def _unexplained() -> UnsolvableError:
+    return UnsolvableError("no-lock", "there is no lock for this request")

@@ -14,7 +14,7 @@ from envsolve.app.packages.lock_indexes import Connection, Places
 from envsolve.app.packages.requirements import Requirements
 from envsolve.boundary.secrets import without_secrets
 from envsolve.errors import Hint, UnsolvableError
-from envsolve.frameworks import BUILT_WITH, FRAMEWORK_OF_WHEEL, OWN_INDEX, rivals_of
+from envsolve.frameworks import BUILT_WITH, FRAMEWORK_OF_WHEEL, FRAMEWORKS, OWN_INDEX, rivals_of
 from envsolve.index.client import Indexes
 from envsolve.index.extended import More
 from envsolve.index.fitting import Interpreter
@@ -22,12 +22,12 @@ from envsolve.lockfile.wheels import find_links_of, needs_direct_url
 from envsolve.matrix.load import Matrix
 from envsolve.model.build_facts import BuildFacts
 from envsolve.model.host import Platform
-from envsolve.model.need import Need
+from envsolve.model.need import Need, is_pin
 from envsolve.model.note import Note
 from envsolve.model.package import Pin
 from envsolve.model.reference import kind_of
 from envsolve.model.release import PYTORCH_INDEX, Release, Source
-from envsolve.model.request import Packages
+from envsolve.model.request import FrameworkRequest, Packages
 from envsolve.model.solution import Solution
 from envsolve.resolve.closure.bounds import THE_STACK, Bounds
 from envsolve.resolve.closure.releases import Sources, Wanted
@@ -92,10 +92,16 @@ def indexes_for(
 
 
 def files_for(
-    wanted: Requirements, interpreter: Interpreter, packages: Packages, sources: Sources, more: Iterable[str] = ()
+    wanted: Requirements,
+    frameworks: Iterable[FrameworkRequest],
+    interpreter: Interpreter,
+    packages: Packages,
+    sources: Sources,
+    more: Iterable[str] = (),
 ) -> Wanted:
-    """The conditions for files of ``wanted`` packages on a target. ``sources`` are the allowed source distributions.
+    """The conditions for files of ``wanted`` packages and ``frameworks`` on a target.
 
+    ``sources`` are the allowed source distributions.
     ``more`` are the packages with wheels outside of the indexes, so that they are not built.
     """
     return Wanted(
@@ -107,7 +113,15 @@ def files_for(
         prereleases=packages.pre,
         overridden=wanted.overridden,
         wheels_only=frozenset(() if packages.allow_builds else more),
+        pinned=frozenset(_pinned(wanted, frameworks)),
     )
+
+
+def _pinned(wanted: Requirements, frameworks: Iterable[FrameworkRequest]) -> Iterator[str]:
+    """The projects of which one exact version is required."""
+    yield from (need.name for need, _ in wanted.needs if is_pin(need.specifier))
+    for it in frameworks:
+        yield from FRAMEWORKS[it.framework].wheels if is_pin(str(it.specifier)) else ()
 
 
 def question_around(
@@ -128,13 +142,14 @@ def question_around(
     meets. ``more`` is as in :func:`files_for`.
     """
     releases = () if solution is None else tuple(it.release for it in solution.choices)
+    frameworks = () if solution is None else solution.problem.frameworks
     places = () if solution is None or solution.toolkit is None else places_of(matrix)
     if sources is None:
         sources = Sources.ANY if packages.allow_builds else Sources.NONE
     own = {it.package: it.framework for it in releases if it.source.is_wheel}
     return Question(
         roots=(*(() if solution is None else needs_of(solution)), *wanted.needs),
-        wanted=files_for(wanted, interpreter, packages, sources, more),
+        wanted=files_for(wanted, frameworks, interpreter, packages, sources, more),
         limits=limits,
         locked={},
         judge=required_by_builds(matrix, interpreter.platform, places, own, rivals),

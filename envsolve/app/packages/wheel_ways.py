@@ -1,6 +1,7 @@
 """Changes of a request with which a package with kernels has a published wheel, the least change first.
 
-Each change is solved, so that every suggestion has an answer and names the wheel in it.
+Each change is solved with the changed parts of the request left open, and suggested with the versions of that answer:
+so every suggestion has an answer, and names the wheel in it.
 """
 
 from __future__ import annotations
@@ -59,32 +60,33 @@ def ways_to_wheels(names: Collection[str], request: Request, wanted: Requirement
     """
     end = monotonic() + _SECONDS
     changes = _Changes(names, request, wanted)
-    others = not request.packages.extensions
+    allowed = request.packages.extensions
+    seeks_others = not allowed
 
     @cache
-    def freed(lifted: tuple[str, ...], *, extensions: bool) -> _Answer | None:
+    def solved(lifted: tuple[str, ...], *, extensions: bool) -> _Answer | None:
         free = changes.to(dict.fromkeys(lifted, SpecifierSet()), extensions=extensions)
         return _with_wheels(names, attempt(*free, end)) if monotonic() < end else None
 
-    def solved(lifted: tuple[str, ...], *, extensions: bool) -> tuple[_Answer, Request] | None:
-        answer = freed(lifted, extensions=extensions)
-        if answer is None:
-            return None
-        instead, needs = changes.to({it: answer.versions_of(it) for it in lifted}, extensions=extensions)
-        answer = _with_wheels(names, attempt(instead, needs, end)) if lifted else answer
-        return None if answer is None else (answer, instead)
+    def way(text: str, answer: _Answer, lifted: tuple[str, ...]) -> Hint:
+        extensions = allowed or answer.is_of_others
+        instead, _ = changes.to({it: answer.versions_of(it) for it in lifted}, extensions=extensions)
+        return way_out(f"{text} {answer.text}", instead, request, "published-wheel")
 
-    if (changes.limits or others) and freed(changes.limits, extensions=True) is None:
+    if (changes.limits or seeks_others) and solved(changes.limits, extensions=True) is None:
         return
     for lifted in (it for count in range(len(changes.limits) + 1) for it in combinations(changes.limits, count)):
-        found = solved(lifted, extensions=request.packages.extensions) if lifted else None
-        if found is not None:
-            yield way_out(f"with {found[0].text}", found[1], request, "published-wheel")
+        if not (lifted or seeks_others):
+            continue
+        answer = solved(lifted, extensions=allowed or seeks_others)
+        if answer is not None and answer.is_of_others and not allowed:
+            others, answer = answer, solved(lifted, extensions=False) if lifted else None
+            if answer is None:
+                seeks_others = False
+                yield way("with third-party wheels,", others, lifted)
+        if answer is not None and lifted:
+            yield way("with", answer, lifted)
             return
-        found = solved(lifted, extensions=True) if others else None
-        if found is not None and found[0].is_of_others:
-            others = False
-            yield way_out(f"with third-party wheels, {found[0].text}", found[1], request, "published-wheel")
 
 
 class _Changes:

@@ -106,6 +106,7 @@ def with_packages(target: Target) -> Target:
             hints=(Hint("write a lock", command_of(request._replace(format="conda-lock"))),),
         )
     target = with_stack(target, requirements, (*request.channels, *requirements.channels))
+    target = target._replace(notes=(*target.notes, *requirements.notes))
     if not target.request.frameworks:
         raise UsageError(
             "no-framework",

@@ -112,15 +112,14 @@ def _months(pick: Pick, position: int | None) -> float | None:
 class Unlimited(NamedTuple):
     """A package that was released ``months`` before the ``framework`` next to it and sets no upper limit on it.
 
-    ``then`` is the newest version of the framework at the time of the package's release. ``is_outgrown`` is true if
-    newer versions of the package do set a limit: then admitting every version is known to be wrong now.
+    ``is_outgrown`` is true if newer versions of the package do set a limit: then admitting every version is known to be
+    wrong now.
     """
 
     name: str
     version: str
     framework: str
     months: float
-    then: str
     is_outgrown: bool
 
 
@@ -145,13 +144,11 @@ def unlimited(
             continue
         day, days = days_of(pick.releases)[pick.position], days_of(other.releases)
         months = (days[other.position] - day) / DAYS_OF_A_MONTH
-        earlier = [it for it in range(other.position) if days[it] <= day and not other.releases.is_prerelease(it)]
-        if not (_A_YEAR < months < inf and earlier):
+        if not _A_YEAR < months < inf:
             continue
         is_outgrown = _limits(pick, newest[name], framework, provider)
         if requirement is not None or is_outgrown:
-            then = other.releases.project.versions[earlier[-1]]
-            yield Unlimited(name, pick.version, framework, months, then, is_outgrown)
+            yield Unlimited(name, pick.version, framework, months, is_outgrown)
 
 
 def _limits(pick: Pick, version: str, framework: str, provider: Provider) -> bool:

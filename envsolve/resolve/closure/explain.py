@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from enum import Enum, auto
 from functools import reduce
@@ -15,7 +15,7 @@ from envsolve.model.prose import sentence_list
 from envsolve.model.versions import LibcVersion
 from envsolve.resolve.closure.bounds import THE_STACK
 from envsolve.resolve.closure.provider import Pick, Provider, Requirement
-from envsolve.resolve.closure.releases import Releases, Unfit, descending
+from envsolve.resolve.closure.releases import Fit, Fitting, Releases, Unfit, descending
 from envsolve.resolve.closure.resolve import SHORT, Conflict, TimeUpError, TooLongError, resolved
 from envsolve.resolve.closure.virtual import VirtualReleases
 from envsolve.resolve.closure.world import Limit
@@ -23,6 +23,8 @@ from envsolve.resolve.closure.world import Limit
 _FEW = 3
 _LONGEST_PATH = 6
 _LOOKED_AT = 30
+_PYTHONS = range(8, 20)
+"""The minor versions of Python 3 that packages may have files for."""
 
 
 class _Kind(Enum):
@@ -78,9 +80,12 @@ def _sentences(conflict: Conflict) -> Iterator[_Sentence]:
     groups: dict[tuple[str, str], list[tuple[Requirement, Pick | None]]] = {}
     for requirement, parent in conflict.causes:
         groups.setdefault((parent.name if parent else "", requirement.name), []).append((requirement, parent))
+    limits_some = any(_is_limit(requirement, provider) for requirement, _ in conflict.causes)
     for (_, name), group in sorted(groups.items(), key=_strictness):
-        for kind, text in _requirements(group, provider):
-            yield kind, text + _installed(name, provider)
+        limiting = [it for it in group if _is_limit(it[0], provider)] if limits_some else group
+        for of_kind, those in ((None, limiting), (_Kind.PATH, [it for it in group if it not in limiting])):
+            for kind, text in _requirements(those, provider) if those else ():
+                yield of_kind or kind, text + _installed(name, provider)
     for parent in {parent.identifier: parent for _, parent in conflict.causes if parent is not None}.values():
         yield from _path(parent, provider)
     for name in contested(conflict):
@@ -88,16 +93,23 @@ def _sentences(conflict: Conflict) -> Iterator[_Sentence]:
         yield from ((_Kind.FILES, text) for text in _unfit(name, conflict))
 
 
-def _strictness(of_project: tuple[tuple[str, str], list[tuple[Requirement, Pick | None]]]) -> tuple[int, bool]:
-    """How many versions the user's requirements leave.
+def _is_limit(requirement: Requirement, provider: Provider) -> bool:
+    """Whether a requirement excludes something. One that admits all versions only shows how a package came."""
+    releases = requirement.releases
+    return releases is None or requirement.name in provider.world.present or bool(releases.mask("") & ~requirement.mask)
 
-    Few are better reasons, and so are requirements that leave none.
+
+def _strictness(of_project: tuple[tuple[str, str], list[tuple[Requirement, Pick | None]]]) -> tuple[int, bool, int]:
+    """How many versions the user's requirements leave, whether any, and how many those of packages leave.
+
+    Few are better reasons, and none the best one.
     """
     requirements = [
         requirement for requirement, parent in of_project[1] if parent is None and requirement.origin != THE_STACK
     ]
     leave_some = all(requirement.mask for requirement, _ in of_project[1])
-    return min((requirement.mask.bit_count() for requirement in requirements), default=0), leave_some
+    of_user = min((requirement.mask.bit_count() for requirement in requirements), default=0)
+    return of_user, leave_some, min(requirement.mask.bit_count() for requirement, _ in of_project[1])
 
 
 def fitting_versions(conflict: Conflict, end: float) -> Iterator[tuple[str, str]]:
@@ -324,6 +336,20 @@ def reasons_of(name: str, conflict: Conflict) -> dict[Unfit, str]:
     if reasons.keys() == {Unfit.PRERELEASE} and any(_limits(name, conflict)):
         return {}  # the final versions are excluded, and the limit is the reason
     return reasons
+
+
+def other_python_for(unfit: Mapping[str, Mapping[Unfit, str]], conflict: Conflict) -> str | None:
+    """Return the nearest Python with a wheel of each package in ``unfit``, in its newest version; None if none has."""
+    wanted, found = conflict.provider.world.wanted, list(_PYTHONS)
+    for name, reasons in unfit.items():
+        releases, version = _releases(name, conflict), next(iter(reasons.values()))
+        position = None if releases is None else releases.position(version)
+        files = () if releases is None or position is None else tuple(releases.project.files(position))
+        on = (wanted._replace(interpreter=wanted.interpreter._replace(python=(3, minor, 0))) for minor in found)
+        fits = [isinstance(Fitting(it).of(name, files), Fit) for it in on]
+        found = [minor for minor, is_fit in zip(found, fits, strict=True) if is_fit]
+    own = wanted.interpreter.python[1]
+    return f"3.{min(found, key=lambda minor: abs(minor - own))}" if found else None
 
 
 def _releases(name: str, conflict: Conflict) -> Releases | None:

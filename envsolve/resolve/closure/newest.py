@@ -109,6 +109,8 @@ class Newest:
         self._last: list[Provider | None] = [None for _ in worlds]
         self._hopeless: list[list[Positions]] = [[] for _ in worlds]
         """Floors for which a world has no answer. It has none for higher floors either."""
+        self._unknown: set[str] = set()
+        """The required projects that no index has, with which no world has an answer."""
         self._rank = rank
         self._virtual = virtual
         self._days: dict[str, Sequence[float]] = {}
@@ -185,7 +187,8 @@ class Newest:
         world, requirements = candidates.world, candidates.requirements
         if not all(self._can_be(name, floor, world) for name, floor in floors.items()):
             return None
-        world.look_ahead(tuple(need for need, _ in requirements))
+        if self._unknown.isdisjoint(candidates.names):
+            world.look_ahead(tuple(need for need, _ in requirements))
         most_rounds = sys.maxsize if is_last else SHORT
         try:
             provider, picks = resolved_and_built(
@@ -194,7 +197,10 @@ class Newest:
         except (Conflict, TooLongError) as error:  # a slow search may be fast in another window
             if isinstance(error, Conflict):
                 self._of_newest = self._of_newest or error
-                if is_last:
+                unknown = {it.name for it, parent in error.causes if parent is None and it.releases is None}
+                self._unknown |= unknown
+                floors = {} if unknown else floors
+                if is_last or unknown:
                     self.conflicts[number] = error
             self._hopeless[number].append(floors)
             return None

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 from resolvelib import AbstractProvider
 
 from envsolve.errors import OutsideError
-from envsolve.model.need import Need, specifier_of
+from envsolve.model.need import Need, is_pin, specifier_of
 from envsolve.resolve.closure.releases import Fit, Releases, Unfit, descending
 from envsolve.resolve.closure.world import World
 
@@ -501,12 +501,6 @@ def _distinct(requirements: Iterable[Requirement]) -> list[Requirement]:
         wanted = (requirement.mask, is_pin(requirement.specifier), _names_prerelease(requirement.specifier))
         distinct.setdefault((requirement.identifier, requirement.origin, *wanted), requirement)
     return list(distinct.values())
-
-
-def is_pin(specifier: str) -> bool:
-    """Whether one of its clauses admits a single version, as ``==1.0`` and ``===1.0`` do."""
-    clauses = map(str.strip, specifier.split(","))
-    return any(it.startswith("==") and (it.startswith("===") or not it.endswith(".*")) for it in clauses)
 
 
 def _names_prerelease(specifier: str) -> bool:

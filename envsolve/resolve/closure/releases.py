@@ -63,7 +63,8 @@ class Wanted(NamedTuple):
     ``hashes`` are the only allowed hashes of some projects, by project name. With ``as_if_built``, metadata that needs
     a build counts as empty until something is built. With ``prereleases``, a pre-release is as good as a final release.
     ``overridden`` are the projects on which packages' own requirements are replaced: with the extras that are added, or
-    None if the requirement is dropped. Source distributions of projects in ``wheels_only`` do not count.
+    None if the requirement is dropped. Source distributions of projects in ``wheels_only`` do not count. ``pinned`` are
+    the projects of which the user requires one exact version.
     """
 
     interpreter: Interpreter
@@ -74,6 +75,7 @@ class Wanted(NamedTuple):
     prereleases: bool = False
     overridden: Mapping[str, tuple[str, ...] | None] = {}
     wheels_only: frozenset[str] = frozenset()
+    pinned: frozenset[str] = frozenset()
 
 
 class Fitting:

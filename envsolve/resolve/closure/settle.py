@@ -67,9 +67,8 @@ def _better(
     for pick in provider.in_order(requirements):
         if pick.position == picks[name].position:
             return
-        if not provider.world.needs_build(pick.releases, pick.fit.best) and _fits(
-            pick, extras, {**picks, name: pick}, reached, provider
-        ):
+        is_fit = _fits(pick, extras, {**picks, name: pick}, reached, provider)
+        if is_fit and not provider.world.needs_build(pick.releases, pick.fit.best):  # reads a source distribution
             yield pick
 
 

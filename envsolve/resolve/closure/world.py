@@ -170,6 +170,9 @@ class World:
             return tuple(self._applicable(self.present[name].requires or (), extra)) if extra else ()
         if key in self._needs:
             return self._needs[key]
+        never = () if extra or file[0].endswith(".whl") else self._never_met(name, version_of(name, file[0]) or "")
+        if never:
+            return self._needs.setdefault(key, never)
         metadata = self._metadata_or_none(releases, file)
         if metadata is None or (metadata.needs_build and not self.wanted.as_if_built):
             return None
@@ -179,10 +182,23 @@ class World:
         if needs is not None and not extra:
             needs = (*needs, *numpy_for(file, needs))
             if self._judge is not None:
-                optional = tuple(self._of_framework_extras(metadata))
+                optional = tuple(self._of_framework_extras(name, metadata))
                 needs = self._judge(name, version_of(name, file[0]) or "", (*needs, *optional))
             needs = self._overridden(needs)
         return self._needs.setdefault(key, needs)
+
+    def _never_met(self, name: str, version: str) -> tuple[Need, ...]:
+        """What the builds of a version require, if nothing meets it: none of them runs on the GPU, for example.
+
+        Then its metadata does not matter. To read that of a source distribution takes up to seconds.
+        """
+        needs = () if self._judge is None else self._judge(name, version, ())
+        masks: dict[str, int] = {}
+        for need in needs:
+            releases = self._releases[need.name] if need.name in self.virtual else None
+            if releases is not None:
+                masks[need.name] = masks.get(need.name, -1) & releases.mask(need.specifier)
+        return tuple(need for need in needs if masks.get(need.name, -1) == 0)
 
     def _metadata_or_none(self, releases: Releases, file: RawFile) -> Metadata | None:
         """The metadata of a file, or None if it is unavailable, which is recorded."""
@@ -318,14 +334,17 @@ class World:
             return None
         return found
 
-    def _of_framework_extras(self, metadata: Metadata) -> Iterator[Need]:
+    def _of_framework_extras(self, name: str, metadata: Metadata) -> Iterator[Need]:
         """The oldest framework that a package works with, if only its extra for that framework says it.
 
         diffusers has ``torch>=2.6; extra == "torch"``. Upper bounds do not count: no older release would have a higher
-        one. Other extras do not count either: ``dev`` and ``test`` list what the tests of the package use.
+        one. Other extras do not count either: ``dev`` and ``test`` list what the tests of the package use. Nor does the
+        bound if the user requires exact versions of both: there is nothing to choose, and pip and uv install them.
         """
         for need in metadata.requires or ():
             if not need.for_extra or need.name in self.wanted.overridden or not is_extra_for(need.name, need.for_extra):
+                continue
+            if {name, need.name} <= self.wanted.pinned:
                 continue
             least = lower_bound(need.specifier)
             if least and self.markers.holds(need.marker, need.for_extra):

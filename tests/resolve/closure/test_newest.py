@@ -19,7 +19,7 @@ from envsolve.model.host import Platform
 from envsolve.model.need import Need, parse_need
 from envsolve.resolve.closure.ages import days_of
 from envsolve.resolve.closure.explain import explain
-from envsolve.resolve.closure.newest import Ages, Candidates, Newest
+from envsolve.resolve.closure.newest import Ages, Candidates, Newest, Positions
 from envsolve.resolve.closure.provider import Provider
 from envsolve.resolve.closure.releases import Fitting, Releases, Wanted
 from envsolve.resolve.closure.resolve import Conflict, resolved
@@ -356,6 +356,23 @@ def test_a_last_resort_is_only_used_without_another_answer() -> None:
     found = newest(there, ["app"]).answer()
     assert found is not None
     assert (found.world, found.picks["app"].version) == (2, "4.0")
+
+
+def test_a_project_on_no_index_ends_the_search_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    question = Question(Drawn({"app": APP, "base": BASE}, ("app",)), {}, FAR)
+    there = list(candidates(question, more=[parse_need("nowhere")]))
+    searched: list[Positions] = []
+
+    def counted(self: Newest, number: int, floors: Positions) -> Provider:
+        searched.append(floors)
+        return provider(self, number, floors)
+
+    provider = Newest._provider
+    monkeypatch.setattr(Newest, "_provider", counted)
+    search = newest(there, ["app", "nowhere"])
+    assert search.answer() is None
+    assert len(searched) == len(there)
+    assert [it.causes[0].requirement.name for it in search.conflicts.values()] == ["nowhere"] * len(there)
 
 
 def test_a_timeout_is_an_error() -> None:
