@@ -56,6 +56,12 @@ class Module:
         """Every call."""
         return tuple(Call(self, node) for node in ast.walk(self.tree) if isinstance(node, ast.Call))
 
+    def returned_by(self, function: str) -> Iterator[ast.expr]:
+        """What the functions and methods of that name return."""
+        named = (it for it in ast.walk(self.tree) if isinstance(it, ast.FunctionDef) and it.name == function)
+        returns = (it.value for one in named for it in ast.walk(one) if isinstance(it, ast.Return))
+        return (value for value in returns if value is not None)
+
     def function(self, node: ast.AST) -> ast.FunctionDef | None:
         """The function around ``node``."""
         while node in self._around:
@@ -148,7 +154,7 @@ class Source:
             yield from self._of_table(node.func.value, node, module, left)
             yield from (text for it in node.args[1:] for text in self._strings(it, module, left))
         elif isinstance(node.func, ast.Name):
-            yield from self._returned(node.func.id, None, module, left)
+            yield from (text for it in module.returned_by(node.func.id) for text in self._strings(it, module, left))
 
     def _part(self, part: ast.expr, module: Module, left: int) -> Iterator[str]:
         value = part.value if isinstance(part, ast.FormattedValue) else part
@@ -164,16 +170,10 @@ class Source:
         """The first of what ``value`` is unpacked into; ``value`` itself where it is one."""
         if isinstance(value, ast.Tuple):
             yield from self._strings(value.elts[0], module, left)
-        elif isinstance(value, ast.Call) and isinstance(value.func, ast.Name):
-            yield from self._returned(value.func.id, 0, module, left)
+        elif isinstance(value, ast.Call) and (returned := list(module.returned_by(_name(value.func) or ""))):
+            yield from (text for it in returned if left > 0 for text in self._first(it, module, left - 1))
         else:
             yield from self._strings(value, module, left)
-
-    def _returned(self, function: str, place: int | None, module: Module, left: int) -> Iterator[str]:
-        named = (it for it in ast.walk(module.tree) if isinstance(it, ast.FunctionDef) and it.name == function)
-        for value in (it.value for one in named for it in ast.walk(one) if isinstance(it, ast.Return)):
-            is_one = place is None or not isinstance(value, ast.Tuple)
-            yield from self._strings(value if is_one else value.elts[place], module, left)
 
     def _field(self, value: ast.expr, field: str, module: Module, left: int) -> Iterator[str]:
         """What a field can be of the one value that ``value`` names, else of any of the classes that are seen here."""
