@@ -87,12 +87,9 @@ class _Reasons:
         self._unknown = [name for name in _unknown(conflict) if name not in {it.name for it in unlisted}]
         self._unknown += [name for name, found in self._unfit.items() if found.keys() == {Unfit.NO_FILE}]
         """The packages on no index; those without a file are only known from the matrix."""
-        self._unfits = {it for found in self._unfit.values() for it in found}
-        if any(self._world.limits(name) for name in self._unfit):
-            self._unfits -= {
-                Unfit.YANKED,
-                Unfit.PRERELEASE,
-            }  # of the other versions these are left because of the stack
+        self._reasons = {it for found in self._unfit.values() for it in found}
+        if any(self._world.limits(name) for name in self._unfit):  # the stack leaves no others
+            self._reasons -= {Unfit.YANKED, Unfit.PRERELEASE}
         self._without_code = " and ".join(without_gpu_code(conflict)[:_FEW_NAMES])
 
     def code_and_message(self, target: str) -> tuple[str, str]:
@@ -111,11 +108,11 @@ class _Reasons:
     def _about_files(self, target: str) -> tuple[str, str]:
         """The code and the message if versions would fit, and none of their files can be installed."""
         names = " and ".join(self._names[:_FEW_NAMES])
-        if self._unfits == {Unfit.YANKED}:
+        if self._reasons == {Unfit.YANKED}:
             return "yanked", f"the required {names} was withdrawn"
-        if self._unfits == {Unfit.PRERELEASE}:
+        if self._reasons == {Unfit.PRERELEASE}:
             return "version-not-found", f"the required {names} has only pre-releases"
-        if Unfit.OTHER_HASHES in self._unfits:
+        if Unfit.OTHER_HASHES in self._reasons:
             return "hash-mismatch", _of_other_hashes(self._unfit, self._beside)
         limited = {name for name in self._unfit if any(it.origin for it in self._world.limits(name))}
         return "no-wheel", _cannot_be_installed(self._unfit, limited, target, self._solution)
@@ -141,7 +138,7 @@ class _Reasons:
 
     @property
     def _is_about_files(self) -> bool:
-        return bool(self._unfits) and not self._unknown and not self._lacking
+        return bool(self._reasons) and not self._unknown and not self._lacking
 
     def _general_hint(self) -> Hint:
         named = self._request.requester.name_of
@@ -159,18 +156,18 @@ class _Reasons:
         return Hint("relax one of these requirements, or move one into a separate environment")
 
     def _file_hints(self) -> Iterator[Hint]:
-        request, unfits = self._request, self._unfits
-        if unfits & {Unfit.SOURCE_ONLY, Unfit.NEEDS_BUILD} and not request.packages.allow_builds:
+        request, reasons = self._request, self._reasons
+        if reasons & {Unfit.SOURCE_ONLY, Unfit.NEEDS_BUILD} and not request.packages.allow_builds:
             building = request._replace(packages=request.packages._replace(allow_builds=True))
             yield way_out("allow building packages from source, which runs their code", building, request)
-        if unfits & {Unfit.OTHER_PYTHON, Unfit.OTHER_PLATFORM}:
+        if reasons & {Unfit.OTHER_PYTHON, Unfit.OTHER_PLATFORM}:
             yield self._on_other_pythons()
-        if Unfit.YANKED in unfits:
+        if Unfit.YANKED in reasons:
             yield Hint("pin it with == to install a withdrawn version")
-        if unfits == {Unfit.PRERELEASE}:
+        if reasons == {Unfit.PRERELEASE}:
             pre = request._replace(packages=request.packages._replace(pre=True))
             yield way_out("allow pre-releases, or name one behind >=", pre, request)
-        if Unfit.TOO_NEW in unfits:
+        if Unfit.TOO_NEW in reasons:
             yield Hint(f"set a later date with {request.requester.name_of('exclude-newer')}")
 
     def _on_other_pythons(self) -> Hint:
