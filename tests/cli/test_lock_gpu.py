@@ -118,6 +118,7 @@ def test_beside_a_framework_that_brings_cuda_they_are_locked_for_its_major_and_t
     found = pins_in(result.out)
     assert found["torch"] == "2.0.1+cu117"
     assert found["onnxruntime-gpu"] == "1.18.0"
+    assert "note: torch 2.0.1+cu117 is used, not 2.14.1: " in result.err
     path = tmp_path / "requirements.txt"
     path.write_text(result.out)
     assert envsolve("status", str(path), *machine, "--platform", "linux-64").code == 0

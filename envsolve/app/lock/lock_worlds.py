@@ -187,14 +187,14 @@ class Worlds:
         picks = chosen.answer.picks
         return {name: picks[name].version for name in self.names if name in picks}
 
-    def newest_beside(self, chosen: Chosen) -> dict[str, str]:
-        """The newest versions, in any world, of the requested packages and of the packages of the frameworks."""
+    def newest_beside(self, builds: Mapping[str, Release]) -> dict[str, str]:
+        """The newest versions in any world of the requested packages, and of the frameworks that have ``builds``."""
         settled = [it for it in self._candidates if not it.is_last_resort]
         found = newest_positions(settled or self._candidates, self.names)
         world = self._candidates[0].world
         releases = {name: world.releases(name) for name in found}
         versions = {name: it.project.versions[found[name]] for name, it in releases.items() if it is not None}
-        return versions | {row.package: str(self.builds[it][-1].version) for it, row in chosen.builds.items()}
+        return versions | {row.package: str(self.builds[it][-1].version) for it, row in builds.items()}
 
     def best(
         self, versions: Mapping[str, str], locked: LockedVersions, end: float, progress: Progress | None

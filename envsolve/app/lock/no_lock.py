@@ -40,7 +40,8 @@ def explained(search: TargetSearch, problem: Problem, worlds: Worlds) -> Resolve
             if refused and not all(map(is_lockable, attempt.releases)):
                 break  # that a lock cannot have this stack is no reason after others
             try:
-                found = search.packages_around(attempt, search.limits(attempt, in_part=True))
+                newest = worlds.newest_beside({it.framework: it for it in attempt.releases})
+                found = search.packages_around(attempt, search.limits(attempt, in_part=True), newest=newest)
                 return Resolved(attempt, search.best_stack(problem) or attempt, found, {})
             except Conflict as conflict:
                 refusal = packages_refusal(conflict, search.request, attempt.solution, attempt.interpreter)

@@ -147,7 +147,7 @@ class TargetLock:
                 return None
             attempt = solved
         limits = search.limits(attempt, in_part=worlds.in_part)
-        floors, newest = worlds.floors_of(chosen), worlds.newest_beside(chosen)
+        floors, newest = worlds.floors_of(chosen), worlds.newest_beside(chosen.builds)
         try:
             if chosen.is_exact(limits, search.request.packages):
                 found = finished(

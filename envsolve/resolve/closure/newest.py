@@ -109,6 +109,8 @@ class Newest:
         self._last: list[Provider | None] = [None for _ in worlds]
         self._hopeless: list[list[Positions]] = [[] for _ in worlds]
         """Floors for which a world has no answer. It has none for higher floors either."""
+        self._slow: list[list[Positions]] = [[] for _ in worlds]
+        """Floors for which the search in a world was cut short. Only the last window searches there again."""
         self._unknown: set[str] = set()
         """The required projects that no index has, with which no world has an answer."""
         self._rank = rank
@@ -180,7 +182,8 @@ class Newest:
     def _answer_within(self, number: int, floors: Positions, *, is_last: bool = False) -> Answer | None:
         candidates = self._worlds[number]
         floors = {name: floor for name, floor in floors.items() if name in candidates.names}
-        if any(all(floors.get(it, 0) >= low for it, low in tried.items()) for tried in self._hopeless[number]):
+        given_up = (*self._hopeless[number], *(() if is_last else self._slow[number]))
+        if any(all(floors.get(it, 0) >= low for it, low in tried.items()) for tried in given_up):
             return None
         if not candidates.is_needed():
             return None
@@ -194,14 +197,16 @@ class Newest:
             provider, picks = resolved_and_built(
                 lambda: self._provider(number, floors), self._end, self._progress, most_rounds=most_rounds, narrows=True
             )
-        except (Conflict, TooLongError) as error:  # a slow search may be fast in another window
-            if isinstance(error, Conflict):
-                self._of_newest = self._of_newest or error
-                unknown = {it.name for it, parent in error.causes if parent is None and it.releases is None}
-                self._unknown |= unknown
-                floors = {} if unknown else floors
-                if is_last or unknown:
-                    self.conflicts[number] = error
+        except TooLongError:  # a slow search may be fast in another window
+            self._slow[number].append(floors)
+            return None
+        except Conflict as error:
+            self._of_newest = self._of_newest or error
+            unknown = {it.name for it, parent in error.causes if parent is None and it.releases is None}
+            self._unknown |= unknown
+            floors = {} if unknown else floors
+            if is_last or unknown:
+                self.conflicts[number] = error
             self._hopeless[number].append(floors)
             return None
         return Answer(number, picks, provider)

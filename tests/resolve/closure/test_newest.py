@@ -299,6 +299,14 @@ APP = {"1.0": (), "2.0": (), "3.0": ("base>=2",), "4.0": ("base>=3",)}
 BASE = {"1.0": (), "2.0": (), "3.0": ()}
 
 
+def test_a_search_that_was_cut_short_is_finished_in_the_last_window(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("envsolve.resolve.closure.newest.SHORT", 1)
+    question = Question(Drawn({"app": APP, "base": BASE}, ("app", "base<2")), {}, CLOSE)
+    found = newest(list(candidates(question)), ["app"]).answer()
+    assert found is not None
+    assert found.picks["app"].version == "2.0"
+
+
 def test_builds_of_a_framework_are_chosen_with_the_packages_around_them() -> None:
     """The framework is on no index; each of its builds requires a package and a CUDA."""
     builds = tuple((Need("base", (), f"=={it}", ""), among("cuda", [major])) for it, major in (("1.0", 0), ("2.0", 1)))
