@@ -257,7 +257,7 @@ def library_version(case: Case, lines: Lines) -> str | None:
 
 def mismatch_inside_container(case: Case, lines: Lines) -> bool:
     """Whether it was said inside a container: not by what starts one or by a kernel, nor of a host that was updated."""
-    starts = re.compile(r"nvidia-container|runc|OCI runtime|hook #|updat.{1,40}\bhost\b", re.IGNORECASE)
+    starts = re.compile(r"nvidia-container|runc|OCI runtime|hook #|(?:update|updating).{0,40}\bhost\b", re.IGNORECASE)
     plain = (it for it in lines if it.get("by_driver"))
     return case.container and all(not (starts.search(it.line) or it.get("kernel")) for it in plain)
 
