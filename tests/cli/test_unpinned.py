@@ -127,17 +127,21 @@ def test_cudatoolkit_in_a_file_is_cuda_11_in_every_format(
     assert "cudatoolkit ends" not in envsolve(*words).err
 
 
-def test_a_framework_of_a_conda_file_may_be_a_wheel(
-    envsolve: Envsolve,
-    own_channel_server: ChannelServer,
-    mirror: Mirror,
-    world: IndexServer,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    """pip would overwrite the framework of conda."""
+@pytest.fixture
+def own_channels(
+    own_channel_server: ChannelServer, mirror: Mirror, world: IndexServer, monkeypatch: pytest.MonkeyPatch
+) -> ChannelServer:
+    """The channels of a test. rattler finds them, and pip's settings name an index beside them."""
     mirror(own_channel_server)
     monkeypatch.setenv("PIP_INDEX_URL", world.index_url)
+    return own_channel_server
+
+
+@pytest.mark.usefixtures("own_channels")
+def test_a_framework_of_a_conda_file_may_be_a_wheel(
+    envsolve: Envsolve, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """pip would overwrite the framework of conda."""
     monkeypatch.chdir(tmp_path)
     Path("environment.yml").write_text("dependencies: [pytorch>=2, numpy]\n")
     words = ("-r", "environment.yml", *TARGET, "--source", "pypi")
@@ -197,19 +201,12 @@ def test_a_cutoff_date_only_applies_to_the_framework(envsolve: Envsolve) -> None
 
 @pytest.mark.thorough
 def test_a_conda_package_for_one_release_of_the_framework_limits_it(
-    envsolve: Envsolve,
-    own_channel_server: ChannelServer,
-    mirror: Mirror,
-    world: IndexServer,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
+    envsolve: Envsolve, own_channels: ChannelServer, tmp_path: Path
 ) -> None:
     """The channel has PyTorch 2.11, and its vLLM is only for 2.10."""
-    mirror(own_channel_server)
-    monkeypatch.setenv("PIP_INDEX_URL", world.index_url)
-    ours = own_channel_server.channel("ours")
+    ours = own_channels.channel("ours")
     ours.add(*(record("vllm", version, ["pytorch 2.10.*"]) for version in ("0.20.0", "0.21.0")))
-    words = ("-f", "vllm", "numpy", *TARGET, "-c", own_channel_server.url_of("ours"), "-c", "conda-forge")
+    words = ("-f", "vllm", "numpy", *TARGET, "-c", own_channels.url_of("ours"), "-c", "conda-forge")
     network = ("--cache-dir", str(tmp_path / "cache"))
     done = envsolve(*words, *network)
     conda, _ = dependencies(done)
