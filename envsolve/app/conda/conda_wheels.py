@@ -13,8 +13,9 @@ from typing import NamedTuple
 
 from packaging.version import Version
 
+from envsolve.app.lock.answer_refusal import refuse_strangers
 from envsolve.app.lock.lock_notes import notes_of_metadata
-from envsolve.app.lock.lock_refusal import packages_refusal, refuse_strangers
+from envsolve.app.lock.lock_refusal import packages_refusal
 from envsolve.app.packages.direct_packages import with_direct
 from envsolve.app.packages.lock_frameworks import holding_on
 from envsolve.app.packages.lock_indexes import Connection, Places, places, settings_of

@@ -21,8 +21,9 @@ from envsolve import __version__
 from envsolve.app.environment.capturing import interpreter_of
 from envsolve.app.environment.installed_conda import installed_conda
 from envsolve.app.environment.installed_packages import InstalledPackages
+from envsolve.app.lock.answer_refusal import refuse_strangers
 from envsolve.app.lock.lock_notes import notes_of_metadata
-from envsolve.app.lock.lock_refusal import packages_refusal, refuse_strangers
+from envsolve.app.lock.lock_refusal import packages_refusal
 from envsolve.app.lock.lock_worlds import builds_of
 from envsolve.app.packages.audit import WheelAudit
 from envsolve.app.packages.direct_packages import with_direct

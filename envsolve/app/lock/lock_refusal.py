@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from time import monotonic
 
 from packaging.specifiers import SpecifierSet
 
-from envsolve.app.lock.lock_worlds import Unbuilt
 from envsolve.app.packages.compiling import how_to_compile
-from envsolve.app.packages.requirements import Requirements
-from envsolve.app.packages.stack_wheels import index_of, strangers
+from envsolve.app.packages.stack_wheels import index_of
 from envsolve.app.request.command import command_of, way_out
 from envsolve.boundary.secrets import without_secrets
 from envsolve.errors import ConflictStep, Hint, Refused, UnsolvableError
@@ -19,10 +17,9 @@ from envsolve.frameworks import FRAMEWORK_OF_WHEEL, FRAMEWORKS, OWN_INDEX, rival
 from envsolve.index.fitting import Interpreter
 from envsolve.index.requirement_file import place_of
 from envsolve.model.need import Need, parse_need
-from envsolve.model.package import Pin
 from envsolve.model.prose import sentence_list
 from envsolve.model.reference import gives_address
-from envsolve.model.release import Release, Source
+from envsolve.model.release import Source
 from envsolve.model.request import FrameworkRequest, Packages, Request
 from envsolve.model.requester import Requester
 from envsolve.model.solution import Solution
@@ -234,62 +231,6 @@ def rank_of(conflict: Conflict, refused: UnsolvableError) -> tuple[bool, ...]:
     about = {Unfit.OTHER_PLATFORM, Unfit.OTHER_PYTHON}
     is_about_python = any(about & reasons_of(name, conflict).keys() for name in contested(conflict))
     return refused.code == NOT_ON_INDEX, not is_requested, is_about_python
-
-
-def stranger_refusal(release: Release, stranger: Pin, request: Request) -> UnsolvableError:
-    """The error if no index has a build of ``stranger`` that works with ``release``, a build of PyTorch.
-
-    See envsolve.app.packages.stack_wheels.strangers.
-    """
-    folder = without_secrets(index_of(release, request.packages) or "").rstrip("/")
-    build = release.full_version.local
-    named = request.requester.name_of("pytorch-index-url")
-    error = refusal(
-        NOT_ON_INDEX,
-        f"no package index has a {stranger.name} that works with torch {release.full_version}",
-        (
-            f"{folder} does not have {stranger.name}",
-            f"{stranger.index_url} has {stranger.name} {stranger.version}, which is not built for {build}",
-        ),
-        (Hint(f"name a PyTorch index or mirror that has {stranger.name} for {build} with {named}"),),
-    )
-    error.reason = error.cause[0]
-    return error
-
-
-def refuse_strangers(solution: Solution | None, pins: Iterable[Pin], request: Request) -> None:
-    """Raise UnsolvableError if one of ``pins`` does not work with a PyTorch build of the stack."""
-    for release, stranger in strangers(solution, pins, request.packages):
-        raise stranger_refusal(release, stranger, request)
-
-
-def unbuilt_refusal(
-    unbuilt: Sequence[Unbuilt], interpreter: Interpreter, request: Request, wanted: Requirements
-) -> UnsolvableError:
-    """The error if packages must be built to read their requirements. Lists all of them."""
-    origins = {need.name: origin for need, origin in wanted.needs}
-    why = "must be built to read its requirements"
-    refused = (Refused(it.name, place_of(origins[it.name], it.name), why) for it in unbuilt if it.name in origins)
-    names = [f"{it.name} {it.version}".strip() for it in unbuilt]
-    more = f" and {len(names) - _FEW_NAMES} more" if len(names) > _FEW_NAMES else ""
-    message = (
-        f"{', '.join(names[:_FEW_NAMES])}{more} must be built to read their requirements"
-        if len(names) > 1
-        else f"{names[0]} must be built to read its requirements"
-    )
-    causes = tuple(
-        (f"{it.address} has no static metadata" if it.address else f"{named} has only a source distribution")
-        + f" (required by {', '.join(it.askers)})"
-        + (f", which leads to the index {it.leads_to}" if it.leads_to else "")
-        for named, it in zip(names, unbuilt, strict=True)
-    )
-    building = request._replace(packages=request.packages._replace(allow_builds=True))
-    if request.python is None and not any(it.address for it in unbuilt):  # these may require other Pythons
-        building = building._replace(python=SpecifierSet(f"=={'.'.join(map(str, interpreter.python[:2]))}.*"))
-    hint = way_out("allow building packages from source, which runs their code", building, request)
-    others = dict.fromkeys(it.leads_to for it in unbuilt if it.leads_to)
-    hints = (*(index_hint(it, request) for it in others), hint)
-    return UnsolvableError("needs-build", message, causes, hints, refused=tuple(refused))
 
 
 def index_hint(index: str, request: Request) -> Hint:

@@ -6,8 +6,9 @@ from collections.abc import Sequence
 
 from packaging.version import Version
 
+from envsolve.app.lock.answer_refusal import unbuilt_refusal
 from envsolve.app.lock.lock_notes import Resolved
-from envsolve.app.lock.lock_refusal import PACKAGES_CONFLICT, fitting_hints, packages_refusal, rank_of, unbuilt_refusal
+from envsolve.app.lock.lock_refusal import PACKAGES_CONFLICT, fitting_hints, packages_refusal, rank_of
 from envsolve.app.lock.lock_worlds import Worlds
 from envsolve.app.lock.target_search import TargetSearch
 from envsolve.app.packages.lock_stacks import for_python

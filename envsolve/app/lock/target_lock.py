@@ -11,8 +11,9 @@ from collections.abc import Iterable
 from math import inf
 from time import monotonic
 
+from envsolve.app.lock.answer_refusal import stranger_refusal
 from envsolve.app.lock.lock_notes import Notes, Resolved, gpu_notes
-from envsolve.app.lock.lock_refusal import packages_refusal, stranger_refusal
+from envsolve.app.lock.lock_refusal import packages_refusal
 from envsolve.app.lock.lock_request import LockRequest
 from envsolve.app.lock.lock_result import Locked, Result
 from envsolve.app.lock.lock_worlds import Chosen, Worlds
