@@ -76,11 +76,11 @@ class _Ended(NamedTuple):
 
 
 class _Open(NamedTuple):
-    """A node whose Job is in the cluster, since when, and what it was last waiting for."""
+    """A node whose Job is in the cluster, since when, and how it was last seen, if possible with its pod."""
 
     node: Node
     began: float
-    waits: str = ""
+    last: Seen = Seen()
 
 
 class _Watch:
@@ -161,20 +161,22 @@ class _Watch:
 
     def _answer(self, name: str, seen: Seen) -> Answer | None:
         """The answer of a node; None while its Job may give one."""
-        node, began, waits = self._open[name]
+        node, began, last = self._open[name]
         waited = monotonic() - began
+        is_gone = seen.pod is None and last.pod is not None  # of a late Job even before its status says so
+        last = last if is_gone else seen
         if seen.has_ended:
             log = self._kubectl("logs", seen.pod_name, f"--container={CONTAINER}", limit=LONGEST)
             if log.code:
                 return self._lost(name, f"its log cannot be read: {log.why}")
             return self._over(name, answer_of(node, round(waited, 1), log.printed, seen.stderr, seen.code))
-        if seen.is_late or waited > self._cluster.timeout + _PATIENCE:  # the cluster removes the pod of a late Job
-            return self._lost(name, f"no answer in {self._cluster.timeout:.0f} s: {waits or seen.waits_for()}")
+        if seen.is_late or waited > self._cluster.timeout + _PATIENCE:
+            return self._lost(name, f"no answer in {self._cluster.timeout:.0f} s: {last.waits_for()}")
         why = seen.failure()
-        if why is None and seen.pod is None and not seen.is_suspended and waited > _WITHOUT_POD:
+        if why is None and last.pod is None and not seen.is_suspended and waited > _WITHOUT_POD:
             why = f"no pod was created for it: {self._event(name)}"
         if why is None:
-            self._open[name] = _Open(node, began, seen.waits_for())
+            self._open[name] = _Open(node, began, last)
         return None if why is None else self._lost(name, why)
 
     def _lost(self, name: str, why: str) -> Answer:
