@@ -56,6 +56,12 @@ class Result(NamedTuple):
 Envsolve = Callable[..., Result]
 
 
+def pytest_configure(config: pytest.Config) -> None:
+    """A path on the command line stands for all tests there, also for thorough ones."""
+    if config.args_source is pytest.Config.ArgsSource.ARGS and config.option.markexpr in config.getini("addopts"):
+        config.option.markexpr = config.option.markexpr.replace(" and not thorough", "")
+
+
 def pytest_collection_finish() -> None:
     """Exclude the thousands of tests from every later garbage collection: they stay until the end.
 

@@ -126,6 +126,7 @@ def test_importing_the_package_imports_nothing_else() -> None:
     assert child(code).split() == ["envsolve"]
 
 
+@pytest.mark.thorough
 def test_a_command_does_not_import_the_api() -> None:
     code = (
         "import sys\nfrom envsolve.cli import main\n"
@@ -136,6 +137,7 @@ def test_a_command_does_not_import_the_api() -> None:
     assert "envsolve.api" not in loaded
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("first", ["import envsolve.resolve.solver, envsolve.lockfile, envsolve.validation.report", ""])
 def test_functions_are_functions_whatever_is_imported(first: str) -> None:
     code = f"""
@@ -160,6 +162,7 @@ def test_the_package_exports_its_names_and_no_other() -> None:
     assert not [it for it in public.__all__ if isinstance(namespace[it], ModuleType)]
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
@@ -275,6 +278,7 @@ def test_texts_for_several_platforms_are_returned_one_by_one() -> None:
             getattr(answer, only)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("format_name", ["requirements", "pylock"])
 def test_a_python_lock_is_the_text_of_the_command(format_name: str, envsolve: Envsolve, world: IndexServer) -> None:
     made = public.lock(

@@ -38,6 +38,7 @@ BESIDE = {"jaxlib"}
 """Packages that the matrix has rows for and that are part of a framework, which is always installed with them."""
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", FRAMEWORKS)
 def test_every_package_in_the_matrix_is_known(name: str) -> None:
     rows = tomllib.loads((MATRIX / f"{name}.toml").read_text(encoding="utf-8"))["release"]

@@ -114,6 +114,7 @@ def test_no_file_names_a_package_index(golden: Golden) -> None:
     assert [it for it in hosts if not NOBODYS.fullmatch(it)] == []
 
 
+@pytest.mark.thorough
 @having("status")
 def test_status_reads_the_stack(golden: Golden, envsolve: Envsolve) -> None:
     machine = (word for key, value in golden.machine.items() for word in (f"--{key}", value))
@@ -133,6 +134,7 @@ def test_pins_and_records_are_read(golden: Golden) -> None:
     assert recorded.items() >= golden.expected["recorded"].items()
 
 
+@pytest.mark.thorough
 @having("create")
 def test_create_makes_a_plan_or_reports_what_is_open(golden: Golden, matrix: Matrix, mirror: Mirror) -> None:
     with ChannelServer(recorded=False) as server:

@@ -19,6 +19,8 @@ from tests.index.packages import IndexFile, wheel
 from tests.index.server import IndexServer
 from tests.scripts.fat_binary import fat_binary
 
+pytestmark = pytest.mark.thorough
+
 HERE = Path(__file__).parent
 ROOT = HERE.parents[1]
 PLACES = {
@@ -71,7 +73,6 @@ def lumen(name: str, build: str) -> IndexFile:
     return wheel(name, "2.0", tags=LINUX, members={"lumen/__init__.py": module, "lumen/build.py": build.encode()})
 
 
-@pytest.mark.thorough
 def test_its_rows_satisfy_every_law(copy: Path) -> None:
     done(copy, "matrix", "check")
     rows = json.loads(done(copy, "matrix", "list", "-f", "lumen", "--json"))["releases"]
@@ -118,7 +119,6 @@ def validated(copy: Path, prefix: Path, fake_driver: FakeDriver, *words: str) ->
     return answer
 
 
-@pytest.mark.thorough
 def test_its_probe_validates_it(copy: Path, tmp_path: Path, fake_driver: FakeDriver) -> None:
     prefix = environment(tmp_path, "lumen-gpu", "cuda = '12.6'\n")
     report = validated(copy, prefix, fake_driver, "--device", "cpu")
@@ -126,7 +126,6 @@ def test_its_probe_validates_it(copy: Path, tmp_path: Path, fake_driver: FakeDri
     assert status["lumen"] == "pass", report
 
 
-@pytest.mark.thorough
 def test_a_build_without_cuda_is_recognised_by_its_files(copy: Path, tmp_path: Path, fake_driver: FakeDriver) -> None:
     prefix = environment(tmp_path, "lumen", "cuda = None\n")
     report = validated(copy, prefix, fake_driver, "--device", "cuda")
@@ -135,7 +134,6 @@ def test_a_build_without_cuda_is_recognised_by_its_files(copy: Path, tmp_path: P
     assert "lumen/build.py says cuda = None" in found["evidence"]
 
 
-@pytest.mark.thorough
 def test_missing_features_are_read_from_its_libraries(copy: Path, tmp_path: Path, fake_driver: FakeDriver) -> None:
     prefix = environment(tmp_path, "lumen-gpu", "cuda = '12.6'\n")
     (site,) = prefix.glob("lib/python*/site-packages")

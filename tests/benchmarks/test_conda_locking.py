@@ -83,6 +83,7 @@ def test_packages_are_identified_by_their_urls(tmp_path: Path) -> None:
     assert packages_in(tmp_path / "not there") == []
 
 
+@pytest.mark.thorough
 def test_tools_take_turns_and_the_first_round_is_not_counted(tmp_path: Path) -> None:
     turns, jobs = tmp_path / "turns", []
 
@@ -109,6 +110,7 @@ def test_tools_take_turns_and_the_first_round_is_not_counted(tmp_path: Path) -> 
     assert bench.locked[TENSORFLOW, ENVSOLVE][0] == NUMPY
 
 
+@pytest.mark.thorough
 def test_a_bare_solve_locks_packages_of_the_recorded_channel(tmp_path: Path) -> None:
     specs = ("python=3.12", "tensorflow=2.19.1=cuda128*", "cuda-version=12.9", "cudnn>=9.10.1.4,<10")
     with closing(ChannelDirectory(RECORDED)) as channels:
@@ -130,6 +132,7 @@ def test_a_directory_is_served_unchanged_and_rattler_uses_it(tmp_path: Path) -> 
         assert requests.get(f"{channels.url}/private/noarch/repodata.json.zst", timeout=5).status_code == 404
 
 
+@pytest.mark.thorough
 def test_a_run_has_the_variables_of_its_tool_and_none_of_the_user(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -63,6 +63,7 @@ def lock(directory: Path, *pins: str) -> Path:
     return file
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case["says"])
 def test_known_faults_are_found(case: dict[str, Any], tmp_path: Path, matrix: Matrix) -> None:
     gpu, driver, platform = case["machine"]
@@ -93,6 +94,7 @@ def test_contradicting_and_missing_pins_are_faults(tmp_path: Path, matrix: Matri
     assert judge.faults(draw, NEW, lock(tmp_path, "torch==2.15.0"), met) == []
 
 
+@pytest.mark.thorough
 def test_packages_built_for_the_framework_are_left_out(tmp_path: Path, matrix: Matrix, server: IndexServer) -> None:
     server.add("torch", releases("torch", ["2.15.0"]))
     judge, draw = judge_of(tmp_path, matrix, server), project(tmp_path, "torch", "kernels")
@@ -102,6 +104,7 @@ def test_packages_built_for_the_framework_are_left_out(tmp_path: Path, matrix: M
     assert judge.faults(draw, NEW, locked)[0].startswith("uv: ")
 
 
+@pytest.mark.thorough
 def test_a_pin_with_a_wheel_only_for_another_python_is_a_fault(
     tmp_path: Path, matrix: Matrix, server: IndexServer
 ) -> None:
@@ -131,6 +134,7 @@ def test_an_outdated_pin_is_stale_if_a_working_lock_has_a_newer_one(
     assert "right 1.0, 2.0 was possible on Python 3.13" in judge.stale(draw, NEW, locked)
 
 
+@pytest.mark.thorough
 def test_a_newer_version_at_the_cost_of_another_is_not_stale(
     tmp_path: Path, matrix: Matrix, server: IndexServer
 ) -> None:
@@ -142,6 +146,7 @@ def test_a_newer_version_at_the_cost_of_another_is_not_stale(
     assert list(judge.stale(draw, NEW, lock(tmp_path, "torch==2.15.0", "left==1.0", "right==2.0"))) == []
 
 
+@pytest.mark.thorough
 def test_a_newer_version_that_the_project_excludes_is_not_stale(
     tmp_path: Path, matrix: Matrix, server: IndexServer
 ) -> None:
@@ -162,6 +167,7 @@ def test_a_lock_that_only_works_with_numpy_1_counts(tmp_path: Path, matrix: Matr
     assert list(judge.stale(draw, NEW, locked)) == ["left 1.0, 2.0 was possible on Python 3.13"]
 
 
+@pytest.mark.thorough
 def test_a_found_lock_is_judged_for_its_own_python(tmp_path: Path, matrix: Matrix, server: IndexServer) -> None:
     server.add("torch", releases("torch", ["2.15.0"], upload_time=EARLY))
     new = [sdist("left", "2.0", upload_time=EARLY), wheel("left", "2.0", tags=CP311, upload_time=EARLY)]
@@ -171,6 +177,7 @@ def test_a_found_lock_is_judged_for_its_own_python(tmp_path: Path, matrix: Matri
     assert list(judge.stale(draw, NEW, locked)) == ["left 1.0, 2.0 was possible on Python 3.11"]
 
 
+@pytest.mark.thorough
 def test_pins_of_the_project_are_never_stale(tmp_path: Path, matrix: Matrix, server: IndexServer) -> None:
     server.add("torch", releases("torch", ["2.15.0"], upload_time=EARLY))
     server.add("left", releases("left", ["1.0", "2.0"], upload_time=EARLY))

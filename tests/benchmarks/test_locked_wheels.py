@@ -62,6 +62,7 @@ def test_a_seed_always_draws_the_same_requests() -> None:
     assert all((12, 0) not in (GPUS[gpu] for gpu in it.gpus) or it.driver in (None, "570.195.03", NEW) for it in drawn)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("content", "gpu", "driver", "found"),
     [

@@ -96,6 +96,7 @@ def test_a_corrupted_dll_is_read_or_refused(changes: dict[int, int]) -> None:
             read_device_code(path)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(("files", "wanted", "rule"), CASES.values(), ids=CASES)
 def test_a_dll_is_found(files: dict[str, bytes], wanted: str | None, rule: DllRule | None, tmp_path: Path) -> None:
     search = _search(tmp_path, {"package/a.pyd": tiny_dll(("b.dll",)), **files})
@@ -104,6 +105,7 @@ def test_a_dll_is_found(files: dict[str, bytes], wanted: str | None, rule: DllRu
     assert answer.on_path == (() if wanted else (tmp_path / "path/b.dll",))
 
 
+@pytest.mark.thorough
 def test_the_search_for_a_dll_includes_the_directory_of_the_dll_that_needs_it(tmp_path: Path) -> None:
     """All libraries of one call use the directory of the DLL that the call names, not of those in between."""
     files = {

@@ -106,6 +106,7 @@ def test_a_library_truncated_anywhere_is_recognised(compiled: Path, share: float
     assert refused.value.damage is Damage.TRUNCATED
 
 
+@pytest.mark.thorough
 @settings(max_examples=examples(200), deadline=None)
 @given(changes=st.dictionaries(st.integers(0, 700), st.integers(0, 255), min_size=1, max_size=6))
 def test_a_corrupted_library_is_read_or_refused(compiled: Path, changes: dict[int, int]) -> None:

@@ -226,6 +226,7 @@ def make(request: pytest.FixtureRequest) -> Make:
     return chosen
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("make", "case"),
     [

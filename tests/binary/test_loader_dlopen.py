@@ -93,6 +93,7 @@ CASES = {
 }
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("case", CASES.values(), ids=CASES)
 def test_dlopen_from_a_library_takes_the_file_that_the_real_one_takes(case: Case, tmp_path: Path) -> None:
     real_loader()

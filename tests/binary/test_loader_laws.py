@@ -5,6 +5,7 @@ from __future__ import annotations
 import tempfile
 from pathlib import Path
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -49,6 +50,7 @@ files = st.dictionaries(
 library_paths = st.one_of(st.none(), st.lists(st.sampled_from(ENTRIES), max_size=3).map(":".join))
 
 
+@pytest.mark.thorough
 @settings(max_examples=examples(150), deadline=None)
 @given(files=files, root=own, library_path=library_paths, here=st.sampled_from(DIRECTORIES))
 def test_every_library_comes_from_the_file_that_the_real_loader_lists(

@@ -59,6 +59,7 @@ def test_a_program_that_ignores_sigterm_is_ended() -> None:
     assert time.monotonic() - started < 10
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("leaves_the_session", [False, True])
 def test_a_background_process_with_open_output_is_not_waited_for(leaves_the_session: bool) -> None:
     leaves = "os.setsid(); " if leaves_the_session else ""
@@ -88,6 +89,7 @@ def test_an_interpreter_gives_a_value() -> None:
     ]
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("does", "message"),
     [

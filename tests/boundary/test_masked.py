@@ -61,6 +61,7 @@ ORDINARY = [
 ]
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("place", PLACES + SHAPES)
 @settings(max_examples=10)
 @given(secret=SECRETS)
@@ -71,12 +72,14 @@ def test_a_secret_is_masked(place: str, secret: str) -> None:
     assert masked(found) == found
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("before", ["", "2024-05-01T12:00:00Z ", "E: [", '"', "'"])
 @given(place=st.sampled_from(PLACES + SHAPES), secret=SECRETS)
 def test_a_secret_is_masked_amid_other_text(before: str, place: str, secret: str) -> None:
     assert secret not in masked(f"{before}{planted(place, secret)} and more")
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("text", ORDINARY)
 def test_nothing_else_is_masked(text: str) -> None:
     assert masked(text) == text

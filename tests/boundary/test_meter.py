@@ -14,6 +14,7 @@ from tests.validation.test_child import until
 WRITES = "import pathlib, sys; pathlib.Path(sys.argv[1]).write_bytes(b'x' * 3_000_000); print(flush=True); input()"
 
 
+@pytest.mark.thorough
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="other systems do not count it")
 @pytest.mark.parametrize("by", ["itself", "what it starts"])
 def test_bytes_rate_and_time_are_reported(by: str, tmp_path: Path) -> None:

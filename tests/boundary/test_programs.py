@@ -50,6 +50,7 @@ def test_an_output_of_exactly_the_limit_is_complete() -> None:
     assert (finished.exit_code, len(finished.output)) == (0, 1000)
 
 
+@pytest.mark.thorough
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 @pytest.mark.parametrize("leaves_the_session", [False, True])
 def test_a_child_with_open_output_is_not_waited_for(leaves_the_session: bool, tmp_path: Path) -> None:

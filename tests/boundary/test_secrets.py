@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from envsolve.boundary.secrets import without_secrets
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("url", "without"),
     [
@@ -63,6 +64,7 @@ def test_credentials_of_a_channel_are_removed_from_its_address(url: str, without
     assert without_secrets(url) == without
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     "url",
     [

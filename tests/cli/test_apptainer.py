@@ -27,6 +27,7 @@ def test_the_file_name_selects_the_format(name: str, locking: Locking, tmp_path:
     assert pins(tmp_path / name) == ["alpha==2.0", "beta==2.0"]
 
 
+@pytest.mark.thorough
 def test_it_has_the_lock_of_a_requirements_file(envsolve: Envsolve, world: IndexServer) -> None:
     words = ("torch", "torchvision", "--driver", "535.183.01", *GPU)
     indexes = ("--index-url", world.index_url, "--pytorch-index-url", f"{world.url}/whl")

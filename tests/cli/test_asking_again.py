@@ -20,6 +20,8 @@ from tests.conftest import Result
 from tests.index.packages import wheel
 from tests.index.server import IndexServer
 
+pytestmark = pytest.mark.thorough
+
 PROJECT = """\
 [tool.envsolve]
 requirements = ["alpha"]
@@ -107,7 +109,6 @@ def write_with_the_same_time(path: Path, old: str, new: str) -> None:
     os.utime(path, ns=(stat.st_atime_ns, stat.st_mtime_ns))
 
 
-@pytest.mark.thorough
 def test_json_is_printed_every_time(console: Console) -> None:
     console.write_project()
     settle(console)
@@ -122,7 +123,6 @@ def test_quiet_by_variable_applies_every_time(console: Console) -> None:
     assert [console("lock").err for _ in range(3)] == ["", "", ""]
 
 
-@pytest.mark.thorough
 def test_a_nested_project_checks_its_own_lock(console: Console) -> None:
     console.write_project()
     console.write_project("b")
@@ -135,7 +135,6 @@ def test_a_nested_project_checks_its_own_lock(console: Console) -> None:
     assert console("lock", "--check", cwd="b").code == 1
 
 
-@pytest.mark.thorough
 def test_a_missing_matrix_is_an_error_in_any_directory(console: Console) -> None:
     console.write_project()
     console.write("below/file", "")
@@ -145,7 +144,6 @@ def test_a_missing_matrix_is_an_error_in_any_directory(console: Console) -> None
     assert (done.code, done.err.splitlines()[0]) == (2, "error: matrix-unreadable")
 
 
-@pytest.mark.thorough
 def test_an_altered_digest_is_noticed_despite_an_unchanged_modification_time(console: Console) -> None:
     console.write_project()
     settle(console)
@@ -155,7 +153,6 @@ def test_an_altered_digest_is_noticed_despite_an_unchanged_modification_time(con
     assert console("lock", "--check").code == 1
 
 
-@pytest.mark.thorough
 def test_another_request_of_the_same_length_is_noticed(console: Console) -> None:
     project = console.write_project()
     settle(console)
@@ -175,7 +172,6 @@ def test_an_output_that_is_a_link_is_written_through(console: Console, when: str
     assert "alpha==2.0" in link.read_text(encoding="utf-8")
 
 
-@pytest.mark.thorough
 def test_a_new_driver_is_noticed(console: Console) -> None:
     console.write("pyproject.toml", '[tool.envsolve]\nframeworks = ["pytorch"]\noutputs = ["environment.yml"]\n')
     settle(console)
@@ -186,7 +182,6 @@ def test_a_new_driver_is_noticed(console: Console) -> None:
     assert console("lock", "--check").code == 1
 
 
-@pytest.mark.thorough
 def test_a_changed_requirement_constraint_or_variable_is_noticed(console: Console) -> None:
     assert "alpha==2.0" in console.solve("-o", "lock.txt").out + console.solve().out
     console.write("requirements.in", "alpha<2\n")
@@ -211,7 +206,6 @@ def test_pins_are_preserved_while_their_lock_exists(console: Console) -> None:
     assert "alpha==2.0" in lock.read_text(encoding="utf-8")
 
 
-@pytest.mark.thorough
 def test_the_reason_for_a_yanked_version_is_one_clean_line_every_time(console: Console) -> None:
     console.server.add("alpha", [wheel("alpha", "1.0", yanked=WITHDRAWN)])
     console.write("requirements.in", "alpha==1.0\n")

@@ -192,6 +192,7 @@ def test_an_output_that_cannot_be_a_file_is_one_clear_error(output: str, envsolv
     assert envsolve("-f", "pytorch", "--gpu", "8.6", "--driver", "610", "-o", "/missing/..").code == 2
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("policy", ["widest-gpu", "newest-cuda"])
 def test_the_newest_compatible_version_is_the_same_for_all_policies(policy: str, envsolve: Envsolve) -> None:
     request = ("-f", "pytorch>=99", "--gpu", "8.6", "--driver", "610")

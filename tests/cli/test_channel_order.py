@@ -11,6 +11,7 @@ _RTX_3090 = ("--gpu", "8.6", "--driver", "550.54.15", "--platform", "linux-64")
 _OWN = ["pytorch", "nvidia", "conda-forge"]
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("words", "channels", "build"),
     [

@@ -83,6 +83,7 @@ def test_frameworks_have_aliases(alias: str, envsolve: Envsolve) -> None:
     assert "tensorflow" in envsolve("-f", alias, "--gpu", "none").out
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("variables", "arguments", "origin", "cuda"),
     [
@@ -140,6 +141,7 @@ def child(*arguments: str, **options: object) -> subprocess.CompletedProcess[str
     return subprocess.run(command, capture_output=True, text=True, check=False, timeout=60, **options)  # type: ignore[call-overload, no-any-return]
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     "arguments",
     [
@@ -171,6 +173,7 @@ def test_a_closed_pipe_is_not_an_error() -> None:
     assert len(done.stdout.splitlines()) == 1
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("arguments", ["-f pytorch --gpu 8.6", "--help", "detect --json", "matrix show jax"])
 @pytest.mark.parametrize("redirection", [">&-", "> /dev/full"])
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
@@ -225,6 +228,7 @@ def test_a_framework_in_a_variable_is_a_request(envsolve: Envsolve, monkeypatch:
     assert yaml.safe_load(envsolve().out)["name"] == "jax-cpu"
 
 
+@pytest.mark.thorough
 def test_a_suggestion_for_a_host_file_works_without_it(envsolve: Envsolve, tmp_path: Path) -> None:
     path = tmp_path / "host.json"
     old = {"schema_version": 1, "platform": "linux-64", "driver": "535.129.03", "glibc": "2.12"}

@@ -204,6 +204,7 @@ def all_commands(group: click.Group) -> Iterator[click.Command]:
             yield from all_commands(command)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("words", ["", "--fr", "--gpu RTX", "matrix show py"])
 def test_completion_imports_nothing_heavy(words: str) -> None:
     script = (
@@ -250,6 +251,7 @@ def environment(programs: Path) -> dict[str, str]:
     return {name: value for name, value in os.environ.items() if not name.startswith("ENVSOLVE_")} | {"PATH": path}
 
 
+@pytest.mark.thorough
 @needs_bash
 @pytest.mark.parametrize(
     ("typed", "becomes"),

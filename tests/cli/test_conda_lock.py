@@ -39,6 +39,7 @@ def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("cache")
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     "case",
     [
@@ -77,6 +78,7 @@ def test_other_formats_are_for_one_platform_or_write_one_file_each(
     assert envsolve(*words, "--format", "conda-lock", "--cache-dir", str(cache)).out == done.out
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("arguments", "name"),
     [(("--format", "explicit"), "conda-{platform}.lock"), (("--exact",), "environment.{platform}.yml")],
@@ -105,6 +107,7 @@ def test_a_pixi_manifest_queries_no_channel(envsolve: Envsolve) -> None:
     assert document["dependencies"]["pytorch"] == {"version": "==2.13.0", "build": "cuda130*"}
 
 
+@pytest.mark.thorough
 def test_the_lock_records_assumptions_about_the_machine(envsolve: Envsolve, mirrored: Path, cache: Path) -> None:
     words = ("-f", "pytorch", "--gpu", "GTX 1080 Ti", "--driver", "580.65.06", "--format", "conda-lock")
     done = envsolve(*words, "--cache-dir", str(cache))
@@ -115,6 +118,7 @@ def test_the_lock_records_assumptions_about_the_machine(envsolve: Envsolve, mirr
     assert "__cuda_arch=6.1" in facts["envsolve.linux-64.virtual_packages"]
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("options", [(), ("-r", "environment.yml")], ids=["by its option", "by a file"])
 def test_the_build_of_pytorchs_own_channel_is_preferred_when_that_channel_is_first(
     options: tuple[str, ...],
@@ -174,6 +178,7 @@ def test_a_wheel_of_the_pytorch_family_is_refused_beside_conda_packages(
     assert "hint: install torchvision with conda" in done.err
 
 
+@pytest.mark.thorough
 def test_an_unnamed_channel_is_not_queried(
     own_channel_server: ChannelServer, mirror: Mirror, envsolve: Envsolve
 ) -> None:
@@ -184,6 +189,7 @@ def test_an_unnamed_channel_is_not_queried(
     assert {it.path.split("/")[1] for it in own_channel_server.requests} == {"conda-forge"}
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("build", ["_cp313t", "_cp313"])
 def test_an_explicit_build_of_python_is_used_even_without_a_lock(
     build: str, envsolve: Envsolve, mirrored: Path, cache: Path, tmp_path: Path
@@ -195,6 +201,7 @@ def test_an_explicit_build_of_python_is_used_even_without_a_lock(
     assert [it.endswith(build) for it in files_in(done.out) if it.startswith("python-3")] == [True]
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("from_file", [True, False])
 def test_a_suggestion_is_a_command_unless_a_file_decides(
     from_file: bool, envsolve: Envsolve, mirrored: Path, cache: Path, tmp_path: Path
@@ -241,6 +248,7 @@ def private(own_channel_server: ChannelServer, mirror: Mirror) -> Private:
     return Private(own_channel_server)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("arguments", [("--format", "conda-lock"), ("--format", "explicit"), ("--exact",)])
 def test_a_token_opens_a_private_channel_and_is_stored_nowhere(
     arguments: tuple[str, ...], private: Private, envsolve: Envsolve, tmp_path: Path
@@ -255,6 +263,7 @@ def test_a_token_opens_a_private_channel_and_is_stored_nowhere(
     assert "are not written" in done.err
 
 
+@pytest.mark.thorough
 def test_the_cache_of_a_private_channel_is_readable_only_by_its_user(
     private: Private, envsolve: Envsolve, tmp_path: Path
 ) -> None:
@@ -267,6 +276,7 @@ def test_the_cache_of_a_private_channel_is_readable_only_by_its_user(
     assert [path for path in stored if path.stat().st_mode & 0o077] == []
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("sharded", [False, True])
 @pytest.mark.parametrize("opener", ["token", "login", "both"])
 def test_credentials_of_a_channel_are_not_stored(
@@ -294,6 +304,7 @@ def test_credentials_of_a_channel_are_not_stored(
     assert [it for it in secrets if it in done.out + done.err] == []
 
 
+@pytest.mark.thorough
 def test_credentials_for_a_channel_are_added_to_those_of_rattler(
     private: Private, envsolve: Envsolve, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -369,6 +380,7 @@ _FAULTS: dict[str, tuple[dict[str, Any], str]] = {
 }
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     "fault",
     [

@@ -45,6 +45,7 @@ def locking(request: pytest.FixtureRequest, envsolve: Envsolve, mirrored: Path, 
     return lock
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     "locking",
     ["conda-lock.yml", *(pytest.param(it, marks=pytest.mark.thorough) for it in _FORMATS if it != "conda-lock.yml")],
@@ -107,6 +108,7 @@ def test_platforms_missing_from_a_new_lock_are_reported(
     assert "no longer has win-64" in one.err
 
 
+@pytest.mark.thorough
 def test_a_platform_in_the_name_gives_one_lock_per_platform(
     envsolve: Envsolve, mirrored: Path, cache: Path, tmp_path: Path
 ) -> None:

@@ -50,6 +50,7 @@ def test_a_build_unknown_to_the_matrix_is_locked_with_inferred_gpus(envsolve: En
     ) in done.err
 
 
+@pytest.mark.thorough
 def test_gpus_without_code_in_the_previous_build_stay_unsupported(
     envsolve: Envsolve, channel: str, own_channel_server: ChannelServer
 ) -> None:
@@ -69,6 +70,7 @@ def test_a_stack_queries_the_channels_if_no_index_has_the_release(envsolve: Envs
     assert "To prove them in the environment:\n  envsolve validate\n" in done.err
 
 
+@pytest.mark.thorough
 def test_a_release_that_no_channel_has_either_is_refused(envsolve: Envsolve, channel: str) -> None:
     done = lock(envsolve, channel, "pytorch==2.17", "--format", "explicit", "--source", "conda-forge")
     assert done.code == 1

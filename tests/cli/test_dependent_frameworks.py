@@ -115,6 +115,7 @@ def chosen(done: Result) -> tuple[str, str]:
     return version.replace("%2B", "+"), pins_in(done.out)["torch"]
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("driver", [OLD, MIDDLE])
 def test_a_driver_before_cuda_13_gets_the_newest_wheel_for_cuda_12(here: World, driver: str) -> None:
     """0.33.0+cu129 has no PyTorch: builds of 2.14.0 are for CUDA 12.6 and 13.0."""
@@ -123,6 +124,7 @@ def test_a_driver_before_cuda_13_gets_the_newest_wheel_for_cuda_12(here: World, 
     assert "vllm 0.32.0+cu129 is from vLLM wheels, published by the project itself" in done.err
 
 
+@pytest.mark.thorough
 def test_a_driver_for_cuda_13_gets_the_wheel_of_the_index(here: World) -> None:
     assert chosen(here("-f", "vllm", "--driver", NEW)) == ("0.33.0", "2.14.0")
 
@@ -131,6 +133,7 @@ def test_a_gpu_dropped_by_newer_wheels_gets_the_last_that_supports_it(here: Worl
     assert chosen(here("-f", "vllm", "--driver", NEW, gpu="V100")) == ("0.19.1", "2.10.0")
 
 
+@pytest.mark.thorough
 def test_an_old_c_library_gets_the_newest_wheel_that_loads(here: World) -> None:
     assert chosen(here("-f", "vllm", "--driver", NEW, "--glibc", "2.28"))[0] == "0.33.0"
     refused = here("-f", "vllm==0.20.*", "--driver", NEW, "--glibc", "2.28", code=1)
@@ -138,6 +141,7 @@ def test_an_old_c_library_gets_the_newest_wheel_that_loads(here: World) -> None:
     assert refused.err.startswith(f"error: no-wheel\n  {text}\ncause: the command line requires vllm==0.20.*\n")
 
 
+@pytest.mark.thorough
 def test_kernels_for_other_gpus_do_not_matter(here: World) -> None:
     """Its backend tokenspeed_mla is for 10.x; on other GPUs it uses another one."""
     objects = {"tokenspeed_mla/objs/sm_100a.so": fat_binary((100,))}
@@ -147,6 +151,7 @@ def test_kernels_for_other_gpus_do_not_matter(here: World) -> None:
     assert chosen(here("-f", "vllm", "--driver", NEW)) == ("0.34.0", "2.14.0")
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("spelled", ["vllm==0.30.*", "vLLM==0.30.*"])
 def test_the_request_is_equivalent_to_its_framework_plus_the_package(here: World, spelled: str) -> None:
     done = here("-f", spelled, "--driver", MIDDLE)
@@ -286,6 +291,7 @@ def by_pip(done: Result) -> dict[str, str]:
     return {re.split("[=@ ]", it)[0]: it for it in pip if not it.startswith("--")}
 
 
+@pytest.mark.thorough
 def test_an_environment_file_has_the_framework_that_it_requires(here: World) -> None:
     """2.15.0 would be the newest PyTorch."""
     done = environment(here, "-f", "vllm==0.30", "numpy", "--driver", NEW)
@@ -354,6 +360,7 @@ def test_why_not_preserves_it_in_the_request(here: World) -> None:
     assert "also fits; the answer has vllm 0.33.0 with pytorch 2.14.0 (pypi, cu130)" in shown
 
 
+@pytest.mark.thorough
 def test_why_not_of_another_version_chooses_a_framework_for_it(here: World) -> None:
     shown = answer_to(here, "--why-not", "vllm==0.32.0")
     assert shown.startswith("vllm==0.32.0 fits\n  vllm 0.32.0 has a wheel for pytorch 2.13.0 (pypi, cu130)")

@@ -51,6 +51,7 @@ def _value(summary: dict[str, Any], name: str) -> str:
     return "unknown" if name in summary["unknown"] else summary[name] or "none"
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("case", [pytest.param(case, id=name) for name, (case,) in _CASES.items()])
 def test_a_changed_lock_has_consequences_for_machines(case: dict[str, Any], envsolve: Envsolve, tmp_path: Path) -> None:
     paths = [tmp_path / folder / case["name"] for folder in ("old", "new")]
@@ -115,6 +116,7 @@ def test_unknown_facts_are_reported(git: Git, envsolve: Envsolve) -> None:
     assert f"  unknown in requirements.txt: {facts} (the matrix does not have torch 99.0)\n" in done.out
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("arguments", "names"),
     [
@@ -256,6 +258,7 @@ def test_a_package_with_other_files_or_another_origin_is_named(
     assert f"    ~ numpy 2.2.0 (other {differs[0]})\n" in envsolve("diff", *map(str, paths)).out
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("driver", ["", "banana"])
 def test_an_invalid_recorded_driver_is_ignored(driver: str, envsolve: Envsolve, tmp_path: Path) -> None:
     lock = _SNAPSHOTS / "pylock.python-lock-rtx-3090.toml"

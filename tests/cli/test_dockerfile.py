@@ -27,6 +27,7 @@ def test_the_file_name_selects_the_format(name: str, locking: Locking, tmp_path:
     assert pins(tmp_path / name) == ["alpha==2.0", "beta==2.0"]
 
 
+@pytest.mark.thorough
 def test_it_has_the_lock_of_a_requirements_file(envsolve: Envsolve, world: IndexServer) -> None:
     words = ("torch", "torchvision", "--driver", "535.183.01", *GPU)
     indexes = ("--index-url", world.index_url, "--pytorch-index-url", f"{world.url}/whl")
@@ -47,6 +48,7 @@ class TestOneThatIsThere:
             locking.index.add(name, [wheel(name, "3.0", requires)])
         return tmp_path / "Dockerfile"
 
+    @pytest.mark.thorough
     @pytest.mark.parametrize(
         ("options", "found"),
         [

@@ -187,6 +187,7 @@ def shown_commands() -> Iterator[tuple[str, str]]:
             yield name, _END.split(" ".join((indented or quoted).removesuffix("\\").split()))[0]
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(("page", "command"), sorted(set(shown_commands())))
 def test_every_command_in_the_docs_is_valid(page: str, command: str) -> None:
     """Its arguments are parsed, and nothing is done."""

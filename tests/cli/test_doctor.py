@@ -232,6 +232,7 @@ def test_a_plan_and_findings_are_separate_in_json(envsolve: Envsolve) -> None:
     assert json.loads(envsolve("doctor", "--fix-plan", "--json").out)["error"]["code"] == "contradictory-options"
 
 
+@pytest.mark.thorough
 def test_an_environment_without_its_python_is_examined_by_its_files(fake_driver: FakeDriver, tmp_path: Path) -> None:
     prefix = environment(tmp_path / "env", "2.8.0+cpu", CPU_TORCH, python=False)
     environ = fake_driver.environ(driver="580.95.05", cuda="13.0", devices=[RTX_3090])
@@ -298,6 +299,7 @@ def test_the_text_ends_with_a_summary(fake_driver: FakeDriver, tmp_path: Path) -
     assert f"{prefix}: 1 error" in done.stdout.splitlines()[-1]
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("arguments", "code"),
     [

@@ -11,6 +11,8 @@ from tests.cli.test_doctor import CPU_TORCH, doctor, environment, install
 from tests.cli.test_end_to_end import RTX_3090
 from tests.fake_driver.builder import FakeDriver
 
+pytestmark = pytest.mark.thorough
+
 
 @pytest.fixture
 def environ(fake_driver: FakeDriver, tmp_path: Path) -> dict[str, str]:
@@ -46,7 +48,6 @@ def test_a_report_has_no_user_names_machine_names_or_secrets(environ: dict[str, 
     assert platform.node() not in report or len(platform.node()) < 2
 
 
-@pytest.mark.thorough
 def test_a_report_can_be_written_to_a_file(environ: dict[str, str], tmp_path: Path) -> None:
     prefix = environment(tmp_path / "env", "2.8.0+cpu", CPU_TORCH)
     done = doctor(environ, "--prefix", str(prefix), "--report", "-o", str(tmp_path / "report.md"))

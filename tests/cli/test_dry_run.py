@@ -24,6 +24,7 @@ def written(directory: Path) -> dict[str, bytes]:
     return {it.relative_to(directory).as_posix(): it.read_bytes() for it in found}
 
 
+@pytest.mark.thorough
 def test_a_file_is_new_changed_or_unchanged(
     envsolve: Envsolve, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -40,6 +40,7 @@ def test_line_ends_are_preserved(project: Project) -> None:
         assert (b"typing-extensions" in content) is (command == "add")
 
 
+@pytest.mark.thorough
 def test_an_added_requirement_is_in_the_project_and_in_all_of_its_locks(project: Project) -> None:
     project("lock")
     before = pins_in(project.read())
@@ -63,6 +64,7 @@ def test_a_removed_requirement_stays_locked_if_another_package_needs_it(project:
     assert project("lock", "--check").code == 0
 
 
+@pytest.mark.thorough
 def test_an_unsolvable_requirement_changes_nothing(project: Project) -> None:
     project("lock")
     before = {name: project.read(name) for name in (*project.files, "pyproject.toml")}
@@ -108,6 +110,7 @@ def test_a_mistake_in_the_project_is_reported_with_its_line(project: Project) ->
     assert project.file.read_text() == before
 
 
+@pytest.mark.thorough
 def test_the_last_requirement_can_be_removed(project: Project) -> None:
     project.say("project-dependencies = true\n", 'requirements = ["numpy"]\n')
     assert project("lock").code == 0
@@ -132,6 +135,7 @@ def test_json_equals_that_of_lock_with_and_without_writing(words: tuple[str, ...
     assert project.file.read_text() != before
 
 
+@pytest.mark.thorough
 def test_with_json_an_error_is_json_too(project: Project) -> None:
     project("lock")
     done = project("add", "numpy>=99", "--json", *NETWORK)

@@ -24,6 +24,7 @@ def run(environ: Mapping[str, str], *arguments: str) -> subprocess.CompletedProc
     return subprocess.run(command, env=dict(environ), capture_output=True, text=True, check=False, timeout=60)
 
 
+@pytest.mark.thorough
 def test_the_main_job_reads_the_driver_and_prints_an_environment(fake_driver: FakeDriver) -> None:
     environ = fake_driver.environ(driver="535.183.01", cuda="12.2", devices=[RTX_3090])
     done = run(environ, "--framework", "tensorflow", "--gpu", "auto")
@@ -34,6 +35,7 @@ def test_the_main_job_reads_the_driver_and_prints_an_environment(fake_driver: Fa
     assert "NVIDIA GeForce RTX 3090 (8.6)" in done.stdout
 
 
+@pytest.mark.thorough
 def test_two_kinds_of_gpus_get_one_build_for_both(fake_driver: FakeDriver) -> None:
     environ = fake_driver.environ(driver="580.95.05", cuda="13.0", devices=[GTX_1080_TI, RTX_5090])
     done = run(environ, "-f", "pytorch", "--format", "json")
@@ -42,6 +44,7 @@ def test_two_kinds_of_gpus_get_one_build_for_both(fake_driver: FakeDriver) -> No
     assert answer["host"]["origin"]["driver"] == "nvml"
 
 
+@pytest.mark.thorough
 def test_an_old_driver_is_reported_with_its_source(fake_driver: FakeDriver) -> None:
     environ = fake_driver.environ(driver="550.163.01", cuda="12.4", devices=[Device("NVIDIA GeForce RTX 4090", "8.9")])
     done = run(environ, "-f", "pytorch==2.15.*")
@@ -50,6 +53,7 @@ def test_an_old_driver_is_reported_with_its_source(fake_driver: FakeDriver) -> N
     assert "this machine has driver 550.163.01 (from nvml)" in done.stderr
 
 
+@pytest.mark.thorough
 def test_a_driver_option_overrides_detection(fake_driver: FakeDriver) -> None:
     environ = fake_driver.environ(driver="550.163.01", cuda="12.4", devices=[RTX_3090])
     done = run(environ, "-f", "pytorch==2.15.*", "--driver", "580.65.06", "--format", "json")
@@ -57,6 +61,7 @@ def test_a_driver_option_overrides_detection(fake_driver: FakeDriver) -> None:
     assert (host["driver"], host["driver_cuda"], host["origin"]["driver"]) == ("580.65.06", "13.0", "--driver")
 
 
+@pytest.mark.thorough
 def test_a_hidden_gpu_still_counts(fake_driver: FakeDriver) -> None:
     environ = fake_driver.environ(driver="580.65.06", cuda="13.0", devices=[RTX_3090], CUDA_VISIBLE_DEVICES="-1")
     done = run(environ, "-f", "pytorch", "--format", "json")
@@ -64,6 +69,7 @@ def test_a_hidden_gpu_still_counts(fake_driver: FakeDriver) -> None:
     assert "CUDA_VISIBLE_DEVICES" in done.stderr
 
 
+@pytest.mark.thorough
 def test_a_machine_with_a_broken_driver_needs_gpu_for_a_listing(fake_driver: FakeDriver) -> None:
     environ = fake_driver.environ(fail={"nvmlInitWithFlags": 18, "cuInit": 803, "nvidia-smi": 18})
     done = run(environ, "matrix", "list", "--gpu", "auto")
@@ -73,6 +79,7 @@ def test_a_machine_with_a_broken_driver_needs_gpu_for_a_listing(fake_driver: Fak
     assert "CPU environment" not in done.stderr
 
 
+@pytest.mark.thorough
 def test_a_broken_driver_never_results_in_a_cpu_environment(fake_driver: FakeDriver) -> None:
     environ = fake_driver.environ(fail={"nvmlInitWithFlags": 18, "cuInit": 803, "nvidia-smi": 18})
     done = run(environ, "-f", "pytorch")
@@ -82,6 +89,7 @@ def test_a_broken_driver_never_results_in_a_cpu_environment(fake_driver: FakeDri
     assert "--gpu none" in done.stderr
 
 
+@pytest.mark.thorough
 def test_a_named_gpu_works_with_a_broken_driver(fake_driver: FakeDriver) -> None:
     environ = fake_driver.environ(fail={"nvmlInitWithFlags": 18, "cuInit": 803, "nvidia-smi": 18})
     assert run(environ, "-f", "pytorch", "--gpu", "RTX 3090").returncode == 0
@@ -109,6 +117,7 @@ def test_output_of_detect_is_input_for_host(fake_driver: FakeDriver, tmp_path: P
     assert json.loads(there.stdout)["host"]["gpus"][0]["count"] == 2
 
 
+@pytest.mark.thorough
 def test_detect_reports_every_fact_with_its_source(fake_driver: FakeDriver) -> None:
     environ = fake_driver.environ(driver="580.65.06", cuda="13.0", devices=[RTX_3090])
     done = run(environ, "detect")
@@ -118,6 +127,7 @@ def test_detect_reports_every_fact_with_its_source(fake_driver: FakeDriver) -> N
     assert "source libcuda" in done.stdout
 
 
+@pytest.mark.thorough
 def test_the_driver_of_this_machine_does_not_apply_to_another_system(fake_driver: FakeDriver) -> None:
     environ = fake_driver.environ(driver="525.85.12", cuda="12.0", devices=[RTX_3090])
     done = run(environ, "-f", "pytorch", "--platform", "win-64", "--format", "json")

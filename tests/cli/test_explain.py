@@ -113,6 +113,7 @@ def test_words_split_by_the_shell_are_one_text(envsolve: Envsolve) -> None:
     assert envsolve("explain", *CUDART.split()).out.startswith("error: cuda-library-missing\n")
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("encoding", ["utf-16", "utf-8-sig", "utf-16-le", "utf-16-be"])
 def test_a_log_written_by_powershell_is_read(envsolve: Envsolve, tmp_path: Path, encoding: str) -> None:
     path = tmp_path / "train.log"
@@ -136,6 +137,7 @@ def test_a_refusal_of_the_solver_is_not_in_a_fix_that_has_commands(envsolve: Env
     assert "No environment fits" in found["more"]
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("system", "command"),
     [
@@ -238,6 +240,7 @@ def test_a_driver_that_the_gpu_does_not_have_is_not_recommended(capability: str,
     assert "Make the program use" not in output
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("begins", "what"),
     [
@@ -296,6 +299,7 @@ def test_an_unknown_text_is_not_explained(envsolve: Envsolve) -> None:
     assert data["collect"]
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("text", "end"),
     [
@@ -360,6 +364,7 @@ def test_escape_sequences_of_a_log_never_reach_the_terminal(envsolve: Envsolve) 
         assert not re.search(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]", done.out)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     "secret",
     ["hf_abcdefghijklmnopqrstuvwxyz0123456789", "ghp_0123456789abcdefghijklmnopqrstuvwxyzAB", "s3cr3t-pa55word"],

@@ -92,6 +92,7 @@ def solved_and(text: str) -> str:
     return "\n".join(line.replace("--format requirements", "--format pylock") for line in lines)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("case", CASES.values(), ids=CASES)
 def test_a_pylock_becomes_the_requirements_that_solve_writes(case: Case, export: Exporting) -> None:
     export.lock(case, "pylock.toml")
@@ -99,6 +100,7 @@ def test_a_pylock_becomes_the_requirements_that_solve_writes(case: Case, export:
     assert solved_and(export.exported("pylock.toml", "--format", "requirements")) == solved_and(requirements)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("case", CASES.values(), ids=CASES)
 def test_requirements_become_the_pylock_that_solve_writes(case: Case, export: Exporting) -> None:
     pylock = export.lock(case, "pylock.toml")
@@ -108,6 +110,7 @@ def test_requirements_become_the_pylock_that_solve_writes(case: Case, export: Ex
     assert export.index.count("*") == requests  # the cache has it all
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("case", CASES.values(), ids=CASES)
 def test_a_round_trip_gives_the_same_lock(case: Case, export: Exporting) -> None:
     requirements = export.lock(case, "requirements.txt")
@@ -183,6 +186,7 @@ def test_output_of_uv_pip_compile_is_a_lock(name: str, export: Exporting) -> Non
     assert {"torch", "numpy", "typing-extensions", "nvidia-cudnn-cu13"} <= set(versions)
 
 
+@pytest.mark.thorough
 def test_edited_facts_break_nothing(export: Exporting) -> None:
     text = export.lock(CASES["one index"], "requirements.txt")
     edited = re.sub("(?m)^# glibc = .*", '# "a\\\\nb" = 1\n# glibc = [1.5, 2026-01-01, { "x y" = 1, z = 2 }]', text)
@@ -207,6 +211,7 @@ def test_a_file_with_another_digest_is_not_used(export: Exporting) -> None:
     export.refused("hash-not-on-index", "other.txt", "--format", "pylock", "--ask-index")
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("line", "reason"),
     [
@@ -254,6 +259,7 @@ def test_a_format_is_required(export: Exporting) -> None:
     export.refused("unknown-format", "other.txt", "-o", "pixi.toml")
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", ["uv", "uv-conflicts", "uv-workspace"])
 def test_a_uv_lock_becomes_what_uv_exports(name: str, export: Exporting) -> None:
     export.write("uv.lock", (PROJECT_LOCKS / name / "uv.lock").read_text("utf-8"))

@@ -240,6 +240,7 @@ def test_pip_applies_it_if_the_environment_has_pip(fake_driver: FakeDriver, inde
     assert [it["id"] for it in after["findings"] if it["severity"] == "error"] == []
 
 
+@pytest.mark.thorough
 def test_an_unknown_build_is_not_planned_without_a_gpu(
     fake_driver: FakeDriver, index: IndexServer, tmp_path: Path
 ) -> None:
@@ -250,6 +251,7 @@ def test_an_unknown_build_is_not_planned_without_a_gpu(
     assert done.stderr.startswith("error: no-gpu-to-plan-for\n")
 
 
+@pytest.mark.thorough
 def test_a_plan_for_the_installed_gpus_names_them(fake_driver: FakeDriver, index: IndexServer, tmp_path: Path) -> None:
     scratch = Scratch(tmp_path, index)
     scratch.install("torch==2.6.0")

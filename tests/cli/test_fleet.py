@@ -115,6 +115,7 @@ def test_one_environment_covers_all_nodes_that_it_can(envsolve: Envsolve, nodes:
     assert lines[5] == "   1 node (1 in old): k1"
 
 
+@pytest.mark.thorough
 def test_the_command_of_a_group_gives_its_stack(envsolve: Envsolve, nodes: str) -> None:
     found = json.loads(envsolve("fleet", "plan", nodes, "-f", "pytorch", "--json").out)
     assert found["ok"]
@@ -125,6 +126,7 @@ def test_the_command_of_a_group_gives_its_stack(envsolve: Envsolve, nodes: str) 
     assert sorted(name for group in found["groups"] for name in group["nodes"]) == ["a1", "a2", "h1", "k1"]
 
 
+@pytest.mark.thorough
 def test_the_gain_from_newer_drivers_is_shown(envsolve: Envsolve, nodes: str) -> None:
     found = json.loads(envsolve("fleet", "plan", nodes, "-f", "pytorch==2.15.*", "--source", "pypi", "--json").out)
     assert not found["ok"]
@@ -135,6 +137,7 @@ def test_the_gain_from_newer_drivers_is_shown(envsolve: Envsolve, nodes: str) ->
     assert "with newer drivers: 580.65.06 or newer on 2 nodes (2 in gpu): a1, a2\n" in text
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("format_name", ["markdown", "junit", "sarif", "github"])
 def test_a_plan_is_available_in_every_format(envsolve: Envsolve, nodes: str, format_name: str) -> None:
     done = envsolve("fleet", "plan", nodes, "-f", "pytorch==2.15.*", "--output-format", format_name)
@@ -298,6 +301,7 @@ def answered(envsolve: Envsolve, nodes: str, printed: str, more: str = "") -> st
     return str(done.out.splitlines()[1])
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     "printed",
     [

@@ -102,6 +102,7 @@ def test_an_intact_environment_is_captured(environment: Environment) -> None:
     assert "alpha==1.0" in ran.out
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(("command", "code"), [(CAPTURE, 1), (VALIDATE, 3)])
 @pytest.mark.parametrize("hangs", [pytest.param(SLEEPS, marks=pytest.mark.thorough), FLOODS], ids=["sleeps", "floods"])
 def test_a_python_that_fails_early_is_named(
@@ -165,6 +166,7 @@ def test_malformed_metadata_is_named_by_every_command(
         assert f"{path} is malformed" in environment.run(*command).out
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("command", [VALIDATE, DOCTOR, CAPTURE])
 def test_deeply_nested_variables_are_named(environment: Environment, command: tuple[str, ...]) -> None:
     path = environment.state(DEEP)
@@ -173,6 +175,7 @@ def test_deeply_nested_variables_are_named(environment: Environment, command: tu
     assert f"{path} is malformed" in ran.output
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     "variables",
     [r'{"A\u0000B": "1"}', '{"A=B": "1"}', '{"": "1"}', r'{"A": "1\u0000"}', r'{"A": "\ud800"}'],

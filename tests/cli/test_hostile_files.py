@@ -108,6 +108,7 @@ def put(kind: str, path: Path) -> None:
 KINDS = pytest.mark.parametrize("kind", ["zero", "fifo", "random"])
 
 
+@pytest.mark.thorough
 @KINDS
 @pytest.mark.parametrize("key", ["requirement-files", "constraint-files", "hosts"])
 def test_a_file_that_a_project_names(key: str, kind: str, checkout: Checkout) -> None:
@@ -119,6 +120,7 @@ def test_a_file_that_a_project_names(key: str, kind: str, checkout: Checkout) ->
     assert "named is not a regular file" in checkout.refused("lock")
 
 
+@pytest.mark.thorough
 @KINDS
 def test_the_project_file_itself(kind: str, checkout: Checkout) -> None:
     path = checkout.directory / "pyproject.toml"
@@ -136,6 +138,7 @@ def test_the_lock_that_is_there(kind: str, checkout: Checkout) -> None:
     checkout.refused("lock", "--force")
 
 
+@pytest.mark.thorough
 @KINDS
 def test_a_file_that_another_requirements_file_includes(kind: str, checkout: Checkout) -> None:
     put(kind, checkout.directory / "more.in")
@@ -144,6 +147,7 @@ def test_a_file_that_another_requirements_file_includes(kind: str, checkout: Che
     assert "more.in: it is a pipe or a device" in checkout.refused("lock")
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("device", ["/dev/zero", "/dev/urandom"])
 @pytest.mark.parametrize(
     "words", [("solve", "-f", "pytorch", "--host"), ("solve", "--format", "pylock", "-r"), ("explain",), ("status",)]
@@ -154,6 +158,7 @@ def test_a_device_on_the_command_line(words: tuple[str, ...], device: str, check
     assert "device" in done.err or "is not a regular file" in done.err
 
 
+@pytest.mark.thorough
 def test_requirements_files_that_include_each_other_many_times_are_read_once(checkout: Checkout) -> None:
     for number in range(19):
         checkout.write(f"{number}.in", f"-r {number + 1}.in\n" * 4)
@@ -162,6 +167,7 @@ def test_requirements_files_that_include_each_other_many_times_are_read_once(che
     assert checkout("lock").code == 0
 
 
+@pytest.mark.thorough
 def test_a_file_used_as_requirement_and_constraint_is_both(checkout: Checkout) -> None:
     checkout.write("a.in", "-c b.in\n-r b.in\n")
     checkout.write("b.in", "alpha\n")
@@ -189,6 +195,7 @@ NINES = "9" * 5000
 """More digits than Python reads as a number, and packaging as a version."""
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     "words",
     [
@@ -201,12 +208,14 @@ def test_a_version_with_thousands_of_digits_is_refused(words: tuple[str, ...], c
     assert len(checkout.refused(*words)) < 3000
 
 
+@pytest.mark.thorough
 def test_a_lock_with_a_version_of_thousands_of_digits_is_read(checkout: Checkout) -> None:
     package = f'[[package]]\nname = "alpha"\nversion = "{NINES}"\ngroups = ["default"]\n'
     checkout.write("pdm.lock", f'[metadata]\nlock_version = "4.5.0"\ngroups = ["default"]\n{package}')
     assert checkout("status", "pdm.lock").code in (0, 1, 2)
 
 
+@pytest.mark.thorough
 def test_an_output_with_a_name_that_no_system_takes(checkout: Checkout) -> None:
     checkout.write("pyproject.toml", f'[tool.envsolve]\nrequirements = ["alpha"]\noutputs = ["{"x" * 5000}.txt"]\n')
     message = checkout.refused("lock")
@@ -217,6 +226,7 @@ def test_an_output_with_a_name_that_no_system_takes(checkout: Checkout) -> None:
 OURS = "# Made by envsolve 0.1.0:\nnothing = 1\n"
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("words", [("lock",), ("lock", "--force")])
 @pytest.mark.parametrize("there", [True, False])
 def test_an_output_that_is_a_link_out_of_the_project(there: bool, words: tuple[str, ...], checkout: Checkout) -> None:
@@ -228,6 +238,7 @@ def test_an_output_that_is_a_link_out_of_the_project(there: bool, words: tuple[s
     assert (target.read_text(encoding="utf-8") if target.exists() else None) == (OURS if there else None)
 
 
+@pytest.mark.thorough
 def test_an_output_below_a_link_out_of_the_project(checkout: Checkout) -> None:
     (checkout.directory / "locks").symlink_to(checkout.outside)
     text = (checkout.directory / "pyproject.toml").read_text(encoding="utf-8")
@@ -236,6 +247,7 @@ def test_an_output_below_a_link_out_of_the_project(checkout: Checkout) -> None:
     assert list(checkout.outside.iterdir()) == []
 
 
+@pytest.mark.thorough
 def test_init_writes_through_no_link_either(checkout: Checkout) -> None:
     (checkout.directory / "pyproject.toml").unlink()
     (checkout.directory / ".github").symlink_to(checkout.outside)
@@ -245,6 +257,7 @@ def test_init_writes_through_no_link_either(checkout: Checkout) -> None:
     assert not (checkout.directory / "pyproject.toml").exists()
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("text", ["numpy\n", "# notes\n", "numpy==2.1.3\n"])
 def test_output_does_not_replace_a_file_that_envsolve_did_not_write(
     text: str, checkout: Checkout, index: IndexServer
@@ -255,6 +268,7 @@ def test_output_does_not_replace_a_file_that_envsolve_did_not_write(
     assert path.read_text(encoding="utf-8") == text
 
 
+@pytest.mark.thorough
 def test_a_requirements_file_with_many_spellings_is_read_once(checkout: Checkout) -> None:
     (checkout.directory / "here").symlink_to(".")
     (checkout.directory / "folder").mkdir()
@@ -266,6 +280,7 @@ def test_a_requirements_file_with_many_spellings_is_read_once(checkout: Checkout
     assert checkout("lock").code == 0
 
 
+@pytest.mark.thorough
 def test_a_requirements_file_that_includes_itself_by_another_name_is_refused(checkout: Checkout) -> None:
     (checkout.directory / "here").symlink_to(".")
     checkout.write("a.in", "-r here/a.in\nalpha\n")
@@ -273,6 +288,7 @@ def test_a_requirements_file_that_includes_itself_by_another_name_is_refused(che
     assert "a file cannot include itself" in checkout.refused("lock")
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("key", ["requirement-files", "constraint-files", "hosts"])
 def test_a_project_does_not_read_standard_input(key: str, checkout: Checkout) -> None:
     text = checkout.directory.joinpath("pyproject.toml").read_text(encoding="utf-8")
@@ -282,6 +298,7 @@ def test_a_project_does_not_read_standard_input(key: str, checkout: Checkout) ->
     assert "- is standard input, but a project needs files" in checkout.refused("lock")
 
 
+@pytest.mark.thorough
 @KINDS
 @pytest.mark.parametrize("part", ["index.html", "alpha-1.0-py3-none-any.whl"])
 def test_an_index_in_a_folder_of_the_checkout(part: str, kind: str, checkout: Checkout) -> None:
@@ -305,6 +322,7 @@ def test_a_file_that_is_looked_for_in_the_checkout(name: str, kind: str, checkou
         checkout(*words)
 
 
+@pytest.mark.thorough
 @KINDS
 def test_certificates_that_a_variable_names(
     kind: str, checkout: Checkout, index: IndexServer, monkeypatch: pytest.MonkeyPatch
@@ -329,6 +347,7 @@ def test_a_huge_cached_index_page_is_not_loaded(checkout: Checkout, index: Index
     assert path.read_text(encoding="utf-8") == right
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     "words",
     [

@@ -35,6 +35,7 @@ def test_the_format_does_not_create_environments(image: Image, locking: Locking)
     assert done.err.startswith("error: unknown-format\n")
 
 
+@pytest.mark.thorough
 @BOTH
 def test_status_checks_the_stack_in_it(image: Image, envsolve: Envsolve, world: IndexServer, tmp_path: Path) -> None:
     path = tmp_path / f"gpu.{image.ending}"
@@ -47,6 +48,7 @@ def test_status_checks_the_stack_in_it(image: Image, envsolve: Envsolve, world: 
         assert found["status"] == says, found
 
 
+@pytest.mark.thorough
 @BOTH
 def test_a_project_can_list_it_among_its_outputs(image: Image, locking: Locking, tmp_path: Path) -> None:
     settings = f'requirements = ["alpha"]\ngpus = ["none"]\nplatforms = ["linux-64"]\nindex-url = "{locking.url}"\n'

@@ -74,6 +74,7 @@ def init(tmp_path: Path, envsolve: Envsolve, world: IndexServer, monkeypatch: py
     return Init(tmp_path, envsolve, world)
 
 
+@pytest.mark.thorough
 def test_init_writes_a_project_and_its_lock(init: Init, envsolve: Envsolve) -> None:
     done = init(*REQUEST, "numpy", "-o", "requirements.txt")
     assert (done.code, done.out) == (0, ""), done.err
@@ -100,6 +101,7 @@ def test_other_content_of_the_file_stays(init: Init) -> None:
     assert "numpy" in init.read("pylock.toml")
 
 
+@pytest.mark.thorough
 def test_an_existing_file_is_only_overwritten_with_force(init: Init) -> None:
     init.write("requirements.txt", A_LOCK)
     done = init(*REQUEST, "-o", "requirements.txt", "-o", "pylock.toml", "--no-lock")
@@ -111,6 +113,7 @@ def test_an_existing_file_is_only_overwritten_with_force(init: Init) -> None:
     assert pins_in(init.read("requirements.txt"))
 
 
+@pytest.mark.thorough
 def test_an_existing_lock_is_not_changed(init: Init) -> None:
     init.write("requirements.txt", A_LOCK)
     done = init(*REQUEST, "-o", "requirements.txt", "-o", "pylock.toml")
@@ -123,6 +126,7 @@ def test_an_existing_lock_is_not_changed(init: Init) -> None:
 NOT_OURS = "note: requirements.txt was not written by envsolve, so `envsolve lock` overwrites it only with --force"
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("words", [(), ("--no-lock",), ("--no-lock", "--force"), ("--dry-run",)])
 def test_for_an_output_that_lock_refuses_nothing_is_promised(
     words: tuple[str, ...], init: Init, envsolve: Envsolve
@@ -136,6 +140,7 @@ def test_for_an_output_that_lock_refuses_nothing_is_promised(
         assert envsolve("lock", "--cache-dir", "cache").err.startswith("error: not-a-lock\n")
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("words", [("-o", "requirements.txt"), ("-o", "pylock.toml", "--ci", "github")])
 def test_existing_locks_and_jobs_cause_no_warning(words: tuple[str, ...], init: Init) -> None:
     init.write("requirements.txt", A_LOCK)
@@ -195,6 +200,7 @@ mine = { path = "." }
 """
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("name", "text", "table"),
     [
@@ -308,6 +314,7 @@ def test_line_ends_and_the_byte_order_mark_are_preserved(init: Init) -> None:
     assert init(*REQUEST, "--no-lock", "--force", "--dry-run").out == ""
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("words", [(), ("--no-lock",)])
 def test_a_project_that_cannot_be_locked_is_not_written(init: Init, words: tuple[str, ...]) -> None:
     vllm = ("-f", "vllm", "--gpu", "none", "--platform", "linux-64")
@@ -342,6 +349,7 @@ def test_versions_are_written_in_the_usual_style(init: Init) -> None:
     assert (init.table["frameworks"], init.table["python"]) == (["pytorch>=2.4,<3"], ">=3.11,<3.13")
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("name", "text"),
     [
@@ -379,6 +387,7 @@ def test_overrides_of_uv_are_adopted_except_those_for_one_package(init: Init) ->
     assert "note: [tool.uv] override-dependencies for one package alone are ignored" in done.err
 
 
+@pytest.mark.thorough
 @pytest.mark.skipif(sys.platform != "linux", reason="elsewhere names of files are always Unicode")
 def test_an_ascii_locale_is_one_clear_error(tmp_path: Path) -> None:
     """In its own process, because Python decides at its start how it names files."""
@@ -525,6 +534,7 @@ def test_lock_reports_all_mistakes_of_a_file_and_the_key_that_drops_them(init: I
     assert 'note: exclude = ["c"] has no effect: nothing requires it\n' in done.err
 
 
+@pytest.mark.thorough
 def test_requirements_of_packages_are_never_dropped(init: Init) -> None:
     init.write("requirements.txt", "torch\ntyping-extensions\n")
     assert init(*MACHINE, "--exclude", "typing_extensions").code == 0

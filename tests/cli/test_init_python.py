@@ -27,6 +27,7 @@ def programs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return folder
 
 
+@pytest.mark.thorough
 def test_the_newest_installed_python_for_the_stack_is_written_and_reported(init: Init, programs: Path) -> None:
     program(programs, "python3.13", version_script("3.13.2"))
     program(programs, "python3.99", version_script("3.99.0"))
@@ -44,6 +45,7 @@ def test_the_lock_is_for_that_python(init: Init, programs: Path) -> None:
     assert "-cp311-cp311-" in init.read("pylock.toml")
 
 
+@pytest.mark.thorough
 @pytest.mark.skipif(MINOR != "3.11", reason="the made-up index has wheels for Python 3.11")
 def test_a_python_without_packages_is_not_chosen(init: Init, programs: Path) -> None:
     program(programs, "python3.13", version_script("3.13.2"))
@@ -86,6 +88,7 @@ def test_projects_for_other_machines_or_pythons_or_without_a_stack_have_no_pytho
     assert init.table.get("python") in (None, ">=3.10")
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("required", "written"),
     [

@@ -14,6 +14,8 @@ from pathlib import Path
 import pytest
 import tomli
 
+pytestmark = pytest.mark.thorough
+
 pty = pytest.importorskip("pty", reason="there are no pseudo-terminals here")
 
 PROMPTS = ("Frameworks (", "GPUs (auto: ", "Python (", "Lock files (")
@@ -169,7 +171,6 @@ def test_questions_answered_by_options_are_skipped(start: Start) -> None:
     assert not any(it in terminal.shown for it in PROMPTS[1:])
 
 
-@pytest.mark.thorough
 @pytest.mark.parametrize("way_out", ["end of input", "interrupt"])
 def test_cancelling_writes_nothing(way_out: str, start: Start, tmp_path: Path) -> None:
     terminal = start()

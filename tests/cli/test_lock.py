@@ -69,6 +69,7 @@ def project(tmp_path: Path, envsolve: Envsolve, world: IndexServer, monkeypatch:
     return Project(tmp_path, envsolve, world)
 
 
+@pytest.mark.thorough
 def test_a_project_is_locked_into_all_of_its_files(project: Project) -> None:
     done = project("lock")
     assert (done.code, done.out) == (0, ""), done.err
@@ -79,6 +80,7 @@ def test_a_project_is_locked_into_all_of_its_files(project: Project) -> None:
     assert "requirements.txt, locks/pylock.toml: written" in done.err
 
 
+@pytest.mark.thorough
 def test_locking_again_changes_nothing(project: Project) -> None:
     project("lock")
     before = {name: (project.directory / name).stat().st_mtime_ns for name in project.files}
@@ -138,6 +140,7 @@ def pins_in_pylock(project: Project) -> dict[str, str]:
     return {it["name"]: it["version"] for it in tomli.loads(project.read("locks/pylock.toml"))["packages"]}
 
 
+@pytest.mark.thorough
 def test_json_has_the_notes_with_their_codes(project: Project) -> None:
     first, again = project.data("lock", "-P", "scipy")["notes"], project.data("lock")["notes"]
     (unknown,) = (it for it in first if it["code"] == "not-locked")
@@ -181,6 +184,7 @@ def test_an_older_driver_changes_only_what_must_change_and_gives_the_reason(proj
     assert pins_in(project.read())["numpy"] == numpy
 
 
+@pytest.mark.thorough
 def test_check_and_diff_write_nothing(project: Project) -> None:
     done = project("lock", "--check")
     assert done.code == 1
@@ -198,6 +202,7 @@ def test_nothing_is_written_if_one_file_cannot_be(project: Project) -> None:
     assert project.files == {"limits"}
 
 
+@pytest.mark.thorough
 def test_targets_share_a_lock_or_have_their_own(project: Project) -> None:
     project.say('gpus = ["RTX 3090"]\ndriver = "535.183.01"\n', "")
     project.say('"locks/pylock.toml"]', '"locks/pylock.toml"]\n[tool.envsolve.targets.desk]\ngpu = "RTX 3090"')
@@ -231,6 +236,7 @@ def test_targets_without_a_common_stack_are_reported(project: Project) -> None:
     assert "--host" not in done.err
 
 
+@pytest.mark.thorough
 def test_status_reports_the_state_of_the_files(project: Project, world: IndexServer) -> None:
     assert [it["status"] for it in project.data("status")["files"]] == ["missing", "missing"]
     project("lock")
@@ -249,6 +255,7 @@ def test_status_reports_the_state_of_the_files(project: Project, world: IndexSer
     assert project("status").code == 1
 
 
+@pytest.mark.thorough
 def test_a_project_in_a_parent_directory_is_found(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
     inside = project.directory / "src" / "demo"
     inside.mkdir(parents=True)
@@ -306,6 +313,7 @@ def test_mistakes_in_the_project_are_reported_with_their_line(project: Project) 
     assert "pyproject.toml:14: outputs: cannot infer the format of requirements.lck" in project("lock").err
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("outputs", ['"requirements.txt"', '"locks/pylock.toml"'])
 def test_without_a_gpu_the_lock_names_its_machine(
     outputs: str, project: Project, monkeypatch: pytest.MonkeyPatch, fake_driver: Any
@@ -386,6 +394,7 @@ def test_all_files_of_a_project_have_the_same_versions(project: Project, world: 
     assert pins_in(project.read())["numpy"] == pins_in_pylock(project)["numpy"] == "2.5.0"
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", ["requirements.txt", "pylock.toml"])
 def test_an_empty_file_is_not_a_lock(name: str, project: Project) -> None:
     project.say('["requirements.txt", "locks/pylock.toml"]', f'["{name}"]')
@@ -395,6 +404,7 @@ def test_an_empty_file_is_not_a_lock(name: str, project: Project) -> None:
     assert "Made by envsolve" in (project.directory / name).read_text()
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("output", "name"),
     [
@@ -476,6 +486,7 @@ def test_another_product_of_the_same_capability_changes_nothing(project: Project
     assert project("lock", "--check").code == 1
 
 
+@pytest.mark.thorough
 def test_another_c_library_of_the_machine_changes_nothing(
     project: Project, monkeypatch: pytest.MonkeyPatch, fake_driver: Any
 ) -> None:
@@ -491,6 +502,7 @@ def test_another_c_library_of_the_machine_changes_nothing(
     assert project("lock", "--check").code == 1
 
 
+@pytest.mark.thorough
 def test_the_project_limits_the_python(project: Project) -> None:
     project.say('python = "3.11.7"\n', "")
     project.say('name = "demo"\n', 'name = "demo"\nrequires-python = ">=3.11,<3.12"\n')
@@ -517,6 +529,7 @@ def test_an_edited_digest_is_reported(project: Project) -> None:
     assert path.read_text() == text
 
 
+@pytest.mark.thorough
 def test_a_user_comment_is_preserved(project: Project) -> None:
     project("lock")
     for name in project.files:
@@ -571,6 +584,7 @@ def test_a_matching_lock_queries_no_index(project: Project) -> None:
     assert project("lock", "--check", *OFF).code == 0
 
 
+@pytest.mark.thorough
 def test_files_that_differ_are_not_both_trusted(project: Project) -> None:
     project("lock")
     older = project.read("locks/pylock.toml")
@@ -610,6 +624,7 @@ def test_suggestions_use_the_keys_of_the_project(project: Project) -> None:
     assert "(from driver in pyproject.toml)" in done.err
 
 
+@pytest.mark.thorough
 def test_a_driver_option_keeps_the_gpus_of_the_lock(
     project: Project, monkeypatch: pytest.MonkeyPatch, fake_driver: Any
 ) -> None:

@@ -49,6 +49,7 @@ def pins(envsolve: Envsolve, world: IndexServer, directory: Path, *arguments: st
     return pins_in(result.out)
 
 
+@pytest.mark.thorough
 def test_a_release_without_code_for_the_gpu_is_skipped(envsolve: Envsolve, world: IndexServer, tmp_path: Path) -> None:
     world.add("kernels", [kernels("1.0", fat_binary((70, 80))), kernels("2.0", fat_binary((80,), (80,)))])
     request = ("torch", "kernels", "--driver", "580.65.06")
@@ -57,6 +58,7 @@ def test_a_release_without_code_for_the_gpu_is_skipped(envsolve: Envsolve, world
     assert pins(envsolve, world, tmp_path, *request, "--gpu", "7.0", "--audit", "off")["kernels"] == "2.0"
 
 
+@pytest.mark.thorough
 def test_reading_wheels_does_not_shorten_the_search(
     envsolve: Envsolve, world: IndexServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -75,6 +77,7 @@ def test_reading_wheels_does_not_shorten_the_search(
     assert (found["kernels"], passed[0] > 0) == ("1.0", True)
 
 
+@pytest.mark.thorough
 def test_the_framework_follows_the_cuda_that_a_package_loads(
     envsolve: Envsolve, world: IndexServer, tmp_path: Path
 ) -> None:
@@ -85,6 +88,7 @@ def test_the_framework_follows_the_cuda_that_a_package_loads(
     assert pins(envsolve, world, tmp_path, *request, "--refresh")["torch"] == "2.14.1+cu126"
 
 
+@pytest.mark.thorough
 def test_a_linked_runtime_needs_a_compatible_driver(envsolve: Envsolve, world: IndexServer, tmp_path: Path) -> None:
     for_12, for_13 = (RUNTIME + fat_binary((80,), (80,), isa=isa) for isa in ((8, 5), (9, 0)))
     world.add("kernels", [kernels("1.0", for_12), kernels("2.0", for_13)])
@@ -94,6 +98,7 @@ def test_a_linked_runtime_needs_a_compatible_driver(envsolve: Envsolve, world: I
     assert pins(envsolve, world, tmp_path, *request, "--cuda", "12.*")["kernels"] == "1.0"
 
 
+@pytest.mark.thorough
 def test_ptx_that_the_driver_cannot_compile_does_not_count(
     envsolve: Envsolve, world: IndexServer, tmp_path: Path
 ) -> None:
@@ -107,6 +112,7 @@ def test_ptx_that_the_driver_cannot_compile_does_not_count(
     assert "kernels==2.0 has only PTX of CUDA 12.8 for compute capability 9.0" in refused.err
 
 
+@pytest.mark.thorough
 def test_numpy_1_builds_are_not_locked_with_numpy_2(envsolve: Envsolve, world: IndexServer, tmp_path: Path) -> None:
     world.add("numpy", [wheel("numpy", "1.26.4"), wheel("numpy", "2.3.0")])
     world.add("kernels", [kernels("1.0", b"numpy.core._multiarray_umath", requires=("torch", "numpy"))])
@@ -114,6 +120,7 @@ def test_numpy_1_builds_are_not_locked_with_numpy_2(envsolve: Envsolve, world: I
     assert (found["kernels"], found["numpy"]) == ("1.0", "1.26.4")
 
 
+@pytest.mark.thorough
 def test_releases_older_than_several_without_code_are_not_read(
     envsolve: Envsolve, world: IndexServer, tmp_path: Path
 ) -> None:
@@ -124,6 +131,7 @@ def test_releases_older_than_several_without_code_are_not_read(
     assert sum(world.count(f"/files/kernels/kernels-{number}.0*") > 1 for number in range(1, 13)) == 8
 
 
+@pytest.mark.thorough
 def test_one_release_of_a_series_is_read_and_an_older_series_may_fit(
     envsolve: Envsolve, world: IndexServer, tmp_path: Path
 ) -> None:
@@ -139,6 +147,7 @@ def test_one_release_of_a_series_is_read_and_an_older_series_may_fit(
     assert read == ["2.1.2", "2.0.2"]
 
 
+@pytest.mark.thorough
 def test_a_wheel_is_only_read_once(envsolve: Envsolve, world: IndexServer, tmp_path: Path) -> None:
     world.add("kernels", [kernels("1.0", fat_binary((80,)))])
     request = ("torch", "kernels", "--gpu", "8.6", "--driver", "580.65.06")
@@ -150,6 +159,7 @@ def test_a_wheel_is_only_read_once(envsolve: Envsolve, world: IndexServer, tmp_p
     assert world.count("/files/kernels/*.whl") == requests
 
 
+@pytest.mark.thorough
 def test_unread_wheels_are_assumed_to_be_like_read_ones(envsolve: Envsolve, world: IndexServer, tmp_path: Path) -> None:
     xformers = [
         wheel("xformers", "0.0.36", ["torch"], tags=f"cp311-cp311-{LINUX}"),
@@ -162,6 +172,7 @@ def test_unread_wheels_are_assumed_to_be_like_read_ones(envsolve: Envsolve, worl
     assert pins(envsolve, world, tmp_path, *request, "--gpu", "7.0")["xformers"] == "0.0.5"
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("fault", [{"status": 403}, {"cut": True}, {"body": b"no archive"}])
 def test_an_unreadable_wheel_is_reported_as_unverified(
     envsolve: Envsolve, world: IndexServer, tmp_path: Path, fault: dict[str, object]
@@ -186,6 +197,7 @@ def test_without_a_gpu_only_compatibility_with_pytorch_is_checked(
     assert world.count("/files/kernels/*2.0*.whl") == 0
 
 
+@pytest.mark.thorough
 def test_a_wheel_compiled_for_one_pytorch_is_not_locked_with_another(
     envsolve: Envsolve, world: IndexServer, tmp_path: Path
 ) -> None:
@@ -245,6 +257,7 @@ def test_an_older_lock_is_checked_with_the_pytorch_that_a_package_was_compiled_f
     assert envsolve("lock", "--check").code == 1
 
 
+@pytest.mark.thorough
 def test_checking_a_lock_uses_facts_read_since(
     envsolve: Envsolve, world: IndexServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -283,6 +296,7 @@ def evidence_in(text: str) -> list[str]:
     return [line.removeprefix("# ") for line in text.splitlines() if line.startswith("# evidence = ")]
 
 
+@pytest.mark.thorough
 def test_a_lock_records_sources_of_facts_about_its_packages(
     envsolve: Envsolve, world: IndexServer, tmp_path: Path
 ) -> None:
@@ -313,6 +327,7 @@ def test_a_lock_records_inferred_facts_and_their_sources(
     assert 'inferred = ["xformers as in 0.0.' in evidence
 
 
+@pytest.mark.thorough
 def test_status_reports_unverified_packages(
     envsolve: Envsolve, world: IndexServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -93,6 +93,7 @@ BAD = [
 ]
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("bad", BAD, ids=lambda it: " ".join(it.arguments) or "nothing")
 def test_it_is_one_error_that_says_what_to_do(bad: Bad, envsolve: Envsolve, world: IndexServer) -> None:
     result = lock(envsolve, world, *bad.arguments)
@@ -185,6 +186,7 @@ GOOD_FILES = {
 }
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", GOOD_FILES)
 def test_a_file_is_read_like_pip_reads_it(
     name: str, envsolve: Envsolve, world: IndexServer, monkeypatch: pytest.MonkeyPatch

@@ -37,6 +37,7 @@ def test_fresh_pages_are_not_requested(locking: Locking) -> None:
     assert locking().out == first.out
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("caching", ["max-age=0", "no-cache", "no-cache, max-age=600", "public"])
 def test_stale_pages_are_revalidated(locking: Locking, caching: str) -> None:
     locking.index.fault(PAGES, caching=caching)
@@ -51,6 +52,7 @@ def test_stale_pages_are_revalidated(locking: Locking, caching: str) -> None:
     assert pins_of(locking().out) == {"alpha": "2.0", "beta": "3.0"} != pins_of(first.out)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("seconds", ["\xb2", "9" * 20, "9" * 400, "9" * 5000])
 def test_an_invalid_date_costs_nothing(locking: Locking, seconds: str) -> None:
     right = locking.right
@@ -212,6 +214,7 @@ DAMAGES: dict[str, Callable[[bytes], bytes]] = {
 }
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("damage", DAMAGES)
 def test_a_damaged_cache_repairs_itself(locking: Locking, damage: str) -> None:
     first = locking()
@@ -231,6 +234,7 @@ SHAPES = {
 }
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("shape", SHAPES.values(), ids=SHAPES)
 def test_a_cache_entry_of_another_shape_counts_as_absent(locking: Locking, shape: object) -> None:
     right = locking.pins()
@@ -238,6 +242,7 @@ def test_a_cache_entry_of_another_shape_counts_as_absent(locking: Locking, shape
     assert locking.pins() == right
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("content", [b"", b"\xff", b"[\x01\0\0\0" * 3000], ids=["empty", "odd", "deep"])
 def test_a_cache_entry_of_another_format_counts_as_absent(locking: Locking, content: bytes) -> None:
     right = locking.pins()

@@ -168,6 +168,7 @@ def test_json_describes_the_lock_with_all_its_packages(envsolve: Envsolve, world
     assert [it["version"] for it in document["frameworks"]] == ["2.8.0"]
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("words", [("deep", "above"), ("pins", "above", "kit[gpu]")])
 def test_the_order_of_the_command_line_does_not_matter(
     words: tuple[str, ...], envsolve: Envsolve, world: IndexServer
@@ -177,6 +178,7 @@ def test_the_order_of_the_command_line_does_not_matter(
     assert len({str(sorted(pins_in(it.out).items())) for it in answers}) == 1
 
 
+@pytest.mark.thorough
 def test_an_existing_lock_preserves_its_versions(envsolve: Envsolve, world: IndexServer) -> None:
     file = ("-o", "requirements.txt")
     first = lock(envsolve, world, "-f", "pytorch==2.15.*", "pins", "--python", "3.12", *file)
@@ -290,6 +292,7 @@ def test_packages_years_old_are_refused_with_two_fixes(envsolve: Envsolve, world
     assert pins_in(taken.out)["relic"] == "1.0"
 
 
+@pytest.mark.thorough
 def test_pins_of_an_existing_lock_are_not_refused(
     envsolve: Envsolve, world: IndexServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -359,6 +362,7 @@ def test_a_release_without_the_upper_bound_of_later_ones_is_never_an_answer(
     assert pins_in(meant.out)["learned"] == "1.0"
 
 
+@pytest.mark.thorough
 @pytest.mark.usefixtures("_years_of_torch")
 def test_one_note_names_the_packages_that_are_older_than_their_framework(
     envsolve: Envsolve, world: IndexServer

@@ -13,6 +13,8 @@ from envsolve.model.host import Platform
 from tests.conda.conftest import channel_server, mirror, mirrored
 from tests.conftest import Envsolve
 
+pytestmark = pytest.mark.thorough
+
 __all__ = ["channel_server", "mirror", "mirrored"]
 
 PROJECT = """\
@@ -38,7 +40,6 @@ def tensorflow_in(name: str) -> str:
     return next(f"{it.version} {it.build}" for it in found.conda if it.name == "tensorflow")
 
 
-@pytest.mark.thorough
 def test_conda_locks_stay_until_an_upgrade(project: Path, envsolve: Envsolve) -> None:
     def lock(*words: str) -> Any:
         done = envsolve("lock", "--cache-dir", "cache", "--json", *words)
@@ -61,7 +62,6 @@ def test_conda_locks_stay_until_an_upgrade(project: Path, envsolve: Envsolve) ->
     assert {it["status"] for it in json.loads(envsolve("status", "--json").out)["files"]} == {"fits"}
 
 
-@pytest.mark.thorough
 def test_the_project_is_recorded_as_the_requester(project: Path, envsolve: Envsolve) -> None:
     locks = PROJECT.replace(', "environment.yml"', "")
     project.write_text(f'requirements = ["numpy"]\n{locks}', encoding="utf-8")
@@ -94,7 +94,6 @@ def test_matching_conda_locks_query_no_channel(locked: Path, envsolve: Envsolve)
     assert envsolve("lock", *OFF).code == 0
 
 
-@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("name", "old", "new", "reason"),
     [
@@ -134,7 +133,6 @@ def test_changed_requirements_are_reported_without_the_channels(
     assert "up to date" not in done.err
 
 
-@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("name", "old", "new", "reason"),
     [
@@ -163,14 +161,12 @@ def test_changes_that_conda_locks_satisfy_are_recorded_without_the_channels(
     assert [it.read_text() for it in files] == written, "with the network it is the same"
 
 
-@pytest.mark.thorough
 def test_the_channels_decide_about_a_driver_for_an_older_cuda(locked: Path, envsolve: Envsolve) -> None:
     """Any package may depend on the CUDA of the driver, which an explicit file does not state."""
     locked.write_text(locked.read_text().replace("520.61.05", "470.256.02"))
     assert envsolve("lock", *OFF).code == 3
 
 
-@pytest.mark.thorough
 def test_the_order_of_conda_requirements_does_not_matter(locked: Path, envsolve: Envsolve) -> None:
     Path("more.yml").write_text("channels: [conda-forge]\ndependencies: [python, numpy]\n")
     assert envsolve("lock", "--cache-dir", "cache").code == 0

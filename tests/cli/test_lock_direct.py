@@ -434,6 +434,7 @@ def test_a_local_wheel_is_locked(here: World) -> None:
         assert "an image cannot have own, which is from a folder of this machine" in refused.err
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("format_name", [*CONDA_FORMATS, *IMAGE_FORMATS])
 def test_a_format_that_cannot_represent_a_repository_is_refused(here: World, format_name: str) -> None:
     words = (here.address("own"), "-f", "pytorch", "--format", format_name)

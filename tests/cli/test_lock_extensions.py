@@ -185,6 +185,7 @@ def here(envsolve: Envsolve, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
         yield World(envsolve, server, shelves)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("driver", "version", "label"),
     [(OLD, "2.8.0", "cu12torch2.8cxx11abiTRUE"), (NEW, "2.15.0", "cu13torch2.15cxx11abiTRUE")],
@@ -199,6 +200,7 @@ def test_the_wheel_of_the_project_matches_the_stack_and_can_change_it(
     assert f"flash-attn 2.8.3+{label} is from Fast Attention releases, published by the project itself" in done.err
 
 
+@pytest.mark.thorough
 def test_wheels_of_third_parties_need_permission(here: World) -> None:
     here.publishes(flash("2.9.0", "cu130torch2.15"), flash("2.8.3", "cu130torch2.15"))
     assert "2.8.3%2Bcu13torch" in here("-f", "pytorch", "flash-attn", *NEW).out
@@ -214,11 +216,13 @@ def test_the_project_is_preferred_to_others_with_the_same_wheel(here: World) -> 
     assert "/own/" in here("-f", "pytorch", "flash-attn", "--extensions", *NEW).out
 
 
+@pytest.mark.thorough
 def test_a_label_that_sorts_higher_does_not_limit_pytorch(here: World) -> None:
     here.publishes(flash("2.9.0", "zcu126torch2.8"), flash("2.9.0", "cu130torch2.15"))
     assert pins_in(here("-f", "pytorch", "flash-attn", "--extensions", *NEW).out)["torch"] == "2.15.0"
 
 
+@pytest.mark.thorough
 def test_an_index_with_a_wheel_is_preferred(here: World) -> None:
     here.server.add("flash-attn", [wheel("flash-attn", "2.9.0", ["torch"], tags=CP311)])
     here.publishes(flash("2.9.0", "cu130torch2.15"))
@@ -240,6 +244,7 @@ def test_a_missing_digest_is_computed_once(here: World) -> None:
     assert here.server.count("*.whl") == 4  # its code again
 
 
+@pytest.mark.thorough
 def test_the_digest_of_the_file_counts_among_several_for_one_url(here: World) -> None:
     file = wheel("kaolin", "0.18.0", [], tags=CP311)
     here.server.fault(f"*/{file.name}", body=file.content or b"", content_type="application/zip")
@@ -258,6 +263,7 @@ def test_the_digest_of_the_file_counts_among_several_for_one_url(here: World) ->
     assert "has none of the digests that" in here(*command, code=3).err
 
 
+@pytest.mark.thorough
 def test_a_pylock_has_url_and_digest(here: World) -> None:
     lock = tomli.loads(here("-f", "pytorch", "flash-attn", *NEW, form="pylock").out)
     (found,) = [it for it in lock["packages"] if it["name"] == "flash-attn"]
@@ -298,6 +304,7 @@ def test_a_source_distribution_built_for_the_cpu_by_default_gets_a_note(here: Wo
     assert text not in here("-f", "pytorch", "llama-cpp-python", *NEW, "--refresh").err
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(("driver", "page"), [(OLD, "torch-2.8.0_cu126"), (NEW, "torch-2.15.0_cu130")])
 def test_a_page_can_state_cuda_and_pytorch(here: World, driver: tuple[str, str], page: str) -> None:
     file = wheel("kaolin", "0.18.0", [], tags=CP311)
@@ -308,6 +315,7 @@ def test_a_page_can_state_cuda_and_pytorch(here: World, driver: tuple[str, str],
     assert f"kaolin @ {here.server.url}/flat/{page}/{file.name}" in here("-f", "pytorch", "kaolin", *driver).out
 
 
+@pytest.mark.thorough
 def test_a_source_is_only_queried_for_its_own_packages_and_not_for_the_cpu(here: World) -> None:
     here("-f", "pytorch", "numpy", "--extensions", *NEW)
     assert here.server.count("/own/*") == here.server.count("/lists/*") == 0
@@ -322,6 +330,7 @@ def test_dependencies_are_looked_up_too(here: World) -> None:
     assert pins_in(here("-f", "pytorch", "attentive", "--refresh", *NEW).out)["attentive"] == "1.0.0"
 
 
+@pytest.mark.thorough
 def test_an_answer_that_took_all_the_time_is_not_given_up_for_wheels_found_later(
     here: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -368,6 +377,7 @@ def test_an_error_names_unreachable_sources(here: World) -> None:
     assert f"cause: {text}" in refused.err
 
 
+@pytest.mark.thorough
 def test_an_unreachable_source_does_not_matter_if_an_index_has_a_wheel(here: World) -> None:
     here.server.add("flash-attn", [wheel("flash-attn", "2.9.0", ["torch"], tags=CP311)])
     here.server.fault("/lists/*", status=500)
@@ -389,6 +399,7 @@ def test_a_lock_records_unreachable_sources(here: World) -> None:
     assert "places_unread" not in Path("pylock.toml").read_text("utf-8")
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     "label",
     [
@@ -697,6 +708,7 @@ def test_code_for_new_gpus_needs_a_wheel_built_with_a_new_cuda(here: World) -> N
     assert "2.8.3%2Bcu12torch2.8" in here(*words, "--gpu", "12.0", "--cuda", "12.*").out
 
 
+@pytest.mark.thorough
 def test_a_project_wheel_for_another_cuda_is_used_if_that_of_the_index_does_not_run(here: World) -> None:
     """vLLM's wheels on the index are for CUDA 13, and those for CUDA 12 on its own pages."""
     here.server.add("vllm", [wheel("vllm", "0.33.0", ["torch>=2.8"], tags=CP311)])

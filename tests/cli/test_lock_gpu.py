@@ -32,6 +32,7 @@ def pins(envsolve: Envsolve, world: IndexServer, *arguments: str) -> dict[str, s
     return pins_in(result.out)
 
 
+@pytest.mark.thorough
 def test_pytorch_for_an_older_gpu_is_from_the_index_of_pytorch_and_the_rest_is_not(
     envsolve: Envsolve, world: IndexServer
 ) -> None:
@@ -59,6 +60,7 @@ def test_without_a_gpu_pytorch_is_the_build_for_the_cpu(envsolve: Envsolve, worl
     assert not [name for name in found if name.startswith("nvidia-")]
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("wanted", "package"),
     [
@@ -178,6 +180,7 @@ def test_a_request_for_the_cpu_is_not_sent_to_a_gpu(envsolve: Envsolve) -> None:
     assert (result.code, "to solve for a GPU" in result.err) == (1, False)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("driver", [(), ("--driver", "580.65.06")])
 def test_a_volta_never_gets_cuda_13(driver: tuple[str, ...], envsolve: Envsolve, world: IndexServer) -> None:
     found = pins(envsolve, world, "torch", "--gpu", "7.0", *driver)
@@ -205,6 +208,7 @@ class TestWhatIsForAnotherCuda:
         nccl = [wheel("xgboost", version, ["numpy", "nvidia-nccl-cu12"]) for version in ("3.0.0", "3.1.2")]
         world.add("xgboost", [*nccl, wheel("xgboost", "2.0.3", ["numpy"])])
 
+    @pytest.mark.thorough
     def test_never_stands_beside_the_stack(self, envsolve: Envsolve, world: IndexServer) -> None:
         found = pins(envsolve, world, "torch", "xgboost", "--gpu", "8.6")
         assert not {"nvidia-nccl-cu12", "nvidia-nccl-cu13"} <= found.keys()
@@ -214,6 +218,7 @@ class TestWhatIsForAnotherCuda:
         assert (found["xgboost"], found["torch"]) == ("3.1.2", "2.14.1+cu126")
         assert not [name for name in found if name.endswith("-cu13") or name == "nvidia-cublas"]
 
+    @pytest.mark.thorough
     def test_may_stand_there_in_a_folder_of_its_own(self, envsolve: Envsolve, world: IndexServer) -> None:
         world.add("compiler", [wheel("compiler", "1.0", ["nvidia-cuda-nvcc-cu12"])])
         world.add("nvidia-cuda-nvcc-cu12", [wheel("nvidia-cuda-nvcc-cu12", "12.9.86")])
@@ -287,6 +292,7 @@ def test_a_bound_in_a_file_is_to_be_changed_there(
     assert "--framework pytorch==2.7.1" not in result.err
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("gpu", "version"), [("8.6", "0.20.0"), ("7.0", "0.8.5"), ("6.1", None)], ids=["newest", "older", "none"]
 )
@@ -301,6 +307,7 @@ def test_a_package_without_code_for_the_gpu_is_never_taken(
     assert (result.code, result.err.count(message)) == ((0, 0) if version else (1, 1))
 
 
+@pytest.mark.thorough
 def test_an_old_source_distribution_does_not_replace_wheels_without_code_for_the_gpu(
     envsolve: Envsolve, world: IndexServer
 ) -> None:
@@ -366,6 +373,7 @@ class TestTwoPackagesOfOneModule:
         assert found["onnxruntime-gpu"] == "1.26.0"
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("constraint", "expected"),
     [

@@ -28,6 +28,7 @@ def lock(envsolve: Envsolve, world: IndexServer, *words: str) -> Result:
     return envsolve(*words, "--platform", "linux-64", "--no-cache", "--format", "requirements", *indexes)
 
 
+@pytest.mark.thorough
 def test_an_older_companion_moves_the_framework_and_is_the_reason(
     envsolve: Envsolve, world: IndexServer, mirror: Shelf
 ) -> None:
@@ -48,6 +49,7 @@ def test_an_older_companion_on_another_index_moves_the_framework(
     assert found == {"torch": "2.8.0", "torchvision": "0.23.0"}, result.err
 
 
+@pytest.mark.thorough
 def test_a_companion_that_nothing_has_is_not_on_an_index(envsolve: Envsolve, world: IndexServer, mirror: Shelf) -> None:
     result = lock(envsolve, world, "-f", "pytorch", "torchvision", *PASCAL)
     assert result.code == 1

@@ -55,6 +55,7 @@ def test_a_dash_is_standard_output_and_no_file(
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("name", "is_toml"),
     [("requirements.txt", False), ("pylock.toml", True), ("pylock.gpu.toml", True), ("locks.d.txt", False)],
@@ -89,6 +90,7 @@ class TestALockThatIsThere:
             return {it["name"]: it["version"] for it in tomli.loads(written(path))["packages"]}
         return pins_in(written(path))
 
+    @pytest.mark.thorough
     @pytest.mark.parametrize(
         ("options", "alpha", "beta"),
         [
@@ -108,6 +110,7 @@ class TestALockThatIsThere:
         assert result.code == 0, result.err
         assert self.pins(path) == {"alpha": alpha, "beta": beta}
 
+    @pytest.mark.thorough
     def test_an_upgrade_of_a_package_that_it_lacks_is_reported(
         self, path: Path, envsolve: Envsolve, world: IndexServer
     ) -> None:
@@ -115,11 +118,13 @@ class TestALockThatIsThere:
         assert (result.code, result.err.count("-P")) == (0, 1)
         assert "note: -P alpah: not in any lock\n" in result.err
 
+    @pytest.mark.thorough
     def test_the_command_is_repeatable(self, path: Path, envsolve: Envsolve, world: IndexServer) -> None:
         before = path.read_bytes()
         assert lock(envsolve, world, "alpha", "-o", str(path)).code == 0
         assert path.read_bytes() == before
 
+    @pytest.mark.thorough
     @pytest.mark.parametrize("wanted", ["nothere", "beta==9", "alpha=="])
     def test_stays_if_the_command_fails(self, wanted: str, path: Path, envsolve: Envsolve, world: IndexServer) -> None:
         before = path.read_bytes()
@@ -135,6 +140,7 @@ class TestALockThatIsThere:
         assert path.read_bytes() == before
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("output", [(), ("-o", "requirements.txt"), ("--json",)])
 def test_an_upgrade_without_a_lock_is_reported(
     output: tuple[str, ...], envsolve: Envsolve, world: IndexServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -145,6 +151,7 @@ def test_an_upgrade_without_a_lock_is_reported(
     assert "note: -P numpy has no effect: there is no existing lock whose versions are kept\n" in result.err
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("upgrade", [("-U",), ("-P", "torch"), ("-P", "PyTorch")])
 def test_a_locked_stack_stays_until_upgraded(
     upgrade: tuple[str, ...], envsolve: Envsolve, world: IndexServer, tmp_path: Path
@@ -157,6 +164,7 @@ def test_a_locked_stack_stays_until_upgraded(
     assert pins_in(written(path))["torch"] == "2.15.0"
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     "arguments",
     [

@@ -66,6 +66,7 @@ def test_json_has_the_requirement_and_the_locked_version(envsolve: Envsolve, tra
     assert fields == {"by": "trainer 1.0", "name": "torch", "required": "torch==2.7.1", "version": "2.8.0"}
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("requires", "requested", "override"),
     [
@@ -136,6 +137,7 @@ def test_a_constraint_holds_beside_it_and_the_conflict_names_both(
     assert "an override limits kit to ==2.0" in result.err
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("format_name", CONDA_FORMATS)
 def test_a_conda_lock_names_the_formats_that_can(format_name: str, envsolve: Envsolve) -> None:
     done = envsolve("-f", "pytorch", "--override", "numpy<2", "--gpu", "none", "--format", format_name, "--offline")

@@ -72,6 +72,7 @@ CASES = {
 }
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", CASES)
 def test_the_python_is_one_for_which_the_frameworks_are_requested(
     name: str, envsolve: Envsolve, world: IndexServer
@@ -94,6 +95,7 @@ def test_a_framework_that_is_left_out_still_comes_as_a_dependency(envsolve: Envs
     assert "is left out" not in result.err
 
 
+@pytest.mark.thorough
 def test_a_lock_lists_each_requirement_once(envsolve: Envsolve, world: IndexServer) -> None:
     Path("requirements.in").write_text("jax>=0.6\n" * 20_000, encoding="utf-8")
     Path("more.in").write_text("jax>=0.6\n", encoding="utf-8")

@@ -9,6 +9,8 @@ import pytest
 
 from tests.cli.test_lock import Project, project
 
+pytestmark = pytest.mark.thorough
+
 __all__ = ["project"]
 
 OFF = ("--offline", "--no-cache")
@@ -112,7 +114,6 @@ def packages(project: Project) -> list[str]:
     return [line for line in project.read().splitlines() if line and not line.lstrip().startswith("#")]
 
 
-@pytest.mark.thorough
 @pytest.mark.parametrize("case", SATISFIED)
 def test_changes_that_the_lock_satisfies_are_recorded_without_the_network(case: str, locked: Project) -> None:
     old, new, reasons = SATISFIED[case]
@@ -130,7 +131,6 @@ def test_changes_that_the_lock_satisfies_are_recorded_without_the_network(case: 
     assert locked.read() == after, "with the network it is the same"
 
 
-@pytest.mark.thorough
 @pytest.mark.parametrize("case", UNSATISFIED)
 def test_changes_that_the_lock_does_not_satisfy_are_reported_without_the_network(case: str, locked: Project) -> None:
     old, new, reasons = UNSATISFIED[case]
@@ -165,7 +165,6 @@ def test_ci_shows_what_is_out_of_date_at_the_line_that_it_is_about(
     assert line.startswith(begins), line
 
 
-@pytest.mark.thorough
 def test_an_override_that_changed_or_is_gone_is_reported(locked: Project) -> None:
     locked.say(PLATFORMS, f'{PLATFORMS}\noverrides = ["numpy<2"]')
     assert locked("lock").code == 0
@@ -184,7 +183,6 @@ def test_an_override_that_changed_or_is_gone_is_reported(locked: Project) -> Non
     assert locked("lock", *OFF).code != 0, "what it replaced is not known"
 
 
-@pytest.mark.thorough
 def test_the_order_of_requirements_makes_no_difference(locked: Project) -> None:
     locked.say(NUMPY, 'dependencies = ["typing-extensions", "numpy"]')
     assert locked("lock").code == 0
@@ -196,7 +194,6 @@ def test_the_order_of_requirements_makes_no_difference(locked: Project) -> None:
     assert locked.read() == before
 
 
-@pytest.mark.thorough
 @pytest.mark.parametrize("removed", ["numpy==", "    --hash", ""])
 def test_packages_that_someone_changed_are_reported(removed: str, locked: Project) -> None:
     path = locked.directory / "requirements.txt"
@@ -226,7 +223,6 @@ def test_the_requester_is_recorded_with_the_package(locked: Project) -> None:
     assert "    # via\n    #   pyproject.toml\n    #   torch\n" in locked.read()
 
 
-@pytest.mark.thorough
 def test_json_marks_changes_that_were_not_computed(locked: Project) -> None:
     locked.say(NUMPY, 'dependencies = ["numpy", "six"]')
     (first, _) = locked.data("lock", "--check", *OFF)["files"]

@@ -33,6 +33,7 @@ def test_each_command_has_a_page_and_the_first_page_lists_them() -> None:
     assert all(rf"\fBenvsolve\-{name}\fR(1)" in PAGES["envsolve.1"] for name in names)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", cli.list_commands(click.Context(cli)))
 def test_a_page_lists_every_option_and_its_variable(name: str) -> None:
     command = cli.get_command(click.Context(cli), name)
@@ -44,6 +45,7 @@ def test_a_page_lists_every_option_and_its_variable(name: str) -> None:
         assert option.envvar is None or rf"\fB{option.envvar}\fR" in text
 
 
+@pytest.mark.thorough
 def test_the_date_of_a_page_changes_only_with_its_content(tmp_path: Path) -> None:
     for name, text in PAGES.items():
         (tmp_path / name).write_text(text, "utf-8")
@@ -62,6 +64,7 @@ def test_man_pages_are_in_the_wheel_and_the_source_archive() -> None:
     assert "/man" in targets["sdist"]["include"]
 
 
+@pytest.mark.thorough
 @pytest.mark.skipif(GROFF is None, reason="needs groff")
 @pytest.mark.parametrize("name", PAGES)
 def test_groff_has_no_warnings(name: str) -> None:

@@ -126,6 +126,7 @@ def test_a_list_has_no_duplicate_lines(envsolve: Envsolve) -> None:
     assert len(lines) == len(set(lines)) > 10
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     "arguments",
     [
@@ -175,6 +176,7 @@ def test_variables_for_requests_do_not_filter_the_list(envsolve: Envsolve, monke
     assert any(row["cuda"] >= "13" for row in listed(envsolve, "--gpu", "8.6"))
 
 
+@pytest.mark.thorough
 def test_the_machine_can_be_a_filter(envsolve: Envsolve, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CONDA_OVERRIDE_CUDA", "12.4")
     monkeypatch.setenv("CONDA_OVERRIDE_CUDA_ARCH", "8.6")
@@ -322,6 +324,7 @@ def test_a_broken_matrix_is_reported_with_how_to_fix_it(
     assert "solve --help" not in result.err
 
 
+@pytest.mark.thorough
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a device that is full")
 @pytest.mark.parametrize(
     ("command", "hint"),
@@ -447,6 +450,7 @@ def test_a_table_on_a_terminal_has_its_width(width: int, below: tuple[str, ...])
     assert [it for it in ("in every row", "a wider terminal also shows") if f"({it}" in text] == list(below)
 
 
+@pytest.mark.thorough
 @pytest.mark.skipif(os.name == "nt", reason="needs a pseudo-terminal")
 @pytest.mark.parametrize(("width", "drawn"), [(10, False), (20, False), (30, True)])
 def test_a_terminal_too_narrow_for_a_table_gets_a_list_for_each_row(width: int, drawn: bool) -> None:
@@ -491,6 +495,7 @@ def on_a_terminal(width: int, *arguments: str, encoding: str = "utf-8") -> str:
     return output.decode()
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     "command",
     [("list",), ("list", "--gpu", "8.6"), ("show", "jax==0.7.0"), ("show", "cuda==12.6"), ("show", "cudnn==9")],

@@ -30,6 +30,7 @@ def test_options_beside_a_project_are_attributed_to_the_command_line(project: Pr
     assert "    # via pyproject.toml\n" in project.read()
 
 
+@pytest.mark.thorough
 def test_an_envsolve_toml_and_the_tables_beside_it_are_distinguished(project: Project) -> None:
     head, _, table = project.file.read_text().partition("[tool.envsolve]\n")
     project.file.write_text(head)
@@ -42,6 +43,7 @@ def test_an_envsolve_toml_and_the_tables_beside_it_are_distinguished(project: Pr
     assert "(from driver in envsolve.toml)" in project("lock").err
 
 
+@pytest.mark.thorough
 def test_older_locks_that_recorded_a_command_line_are_up_to_date(project: Project) -> None:
     project("lock")
     for name in project.files:
@@ -96,6 +98,7 @@ WAYS = {
 }
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", WAYS)
 def test_a_suggestion_is_a_key_of_the_project(name: str, project: Project) -> None:
     (old, new), way = WAYS[name]
@@ -167,6 +170,7 @@ class TestAMirrorOfPyTorch:
         assert "/whl/cu126 does not have torchvision\n" in done.err
         assert "that has torchvision for cu126 with pytorch-index-url in pyproject.toml\n" in done.err
 
+    @pytest.mark.thorough
     @pytest.mark.parametrize("more", [{"tags": "py3-none-any"}, {"of": "+cu126"}])
     def test_without_a_companion_another_index_may_provide_it(
         self, more: dict[str, str], project: Project, world: IndexServer
@@ -192,6 +196,7 @@ class TestAMirrorOfPyTorch:
         assert (done.code, done.err.splitlines()[0]) == (1, "error: release-not-on-index")
         assert "/whl/cu130 does not have torch, and no other index has it\n" in done.err
 
+    @pytest.mark.thorough
     @pytest.mark.parametrize("wrong", [{"status": 500}, {"status": 403}, {"cut": True}])
     def test_that_fails_is_an_error_and_not_another_build(
         self, wrong: dict[str, int], project: Project, world: IndexServer, monkeypatch: pytest.MonkeyPatch
@@ -217,6 +222,7 @@ class TestAMirrorOfPyTorch:
         assert "with index-url" not in done.err
 
 
+@pytest.mark.thorough
 def test_ignored_settings_are_reported_with_their_variable(
     project: Project, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -237,6 +243,7 @@ def test_a_requested_change_is_not_reported_as_an_error(project: Project, world:
     assert "locks/pylock.toml: out of date, " in project("lock", "-U", "--check").err
 
 
+@pytest.mark.thorough
 def test_facts_behind_each_file_are_shown_on_request(project: Project) -> None:
     quiet, verbose = project("lock"), project("lock", "-v")
     fact = "note: requirements.txt, locks/pylock.toml: CUDA 12.6 needs NVIDIA driver"

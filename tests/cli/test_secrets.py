@@ -114,6 +114,7 @@ def world(envsolve: Envsolve, mirror: Mirror, tmp_path: Path, monkeypatch: pytes
         yield World(envsolve, index, channel, tmp_path)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("kind", ANSWERS)
 @pytest.mark.parametrize("format_name", STACK_FORMATS)
 def test_stacks(world: World, format_name: str, kind: str) -> None:
@@ -123,6 +124,7 @@ def test_stacks(world: World, format_name: str, kind: str) -> None:
         world("solve", *words, "--cache-dir", "cache", code=0)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("kind", ANSWERS)
 @pytest.mark.parametrize("format_name", [*PYTHON_FORMATS, "json"])
 def test_python_locks(world: World, format_name: str, kind: str) -> None:
@@ -233,6 +235,7 @@ def test_addresses_in_the_wrong_place(world: World, words: tuple[str, ...]) -> N
         world(*(word.replace("{}", address) for word in words), "--json")
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     "kind", ["401", "404", "503", "garbage", "{path}", "javascript:x", "http://127.0.0.1:1/t/{}/x"]
 )

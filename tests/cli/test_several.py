@@ -125,6 +125,7 @@ def test_one_host_of_each_kind_is_named(envsolve: Envsolve, tmp_path: Path) -> N
     assert [len(entry["files"]) for entry in hosts] == [1] * 12
 
 
+@pytest.mark.thorough
 def test_a_split_names_a_command_for_each_group(envsolve: Envsolve) -> None:
     files = ("--host", host("k80-470.256.02"), "--host", host("rtx-5090-570.195.03"), "--host", host("v100-580.65.06"))
     error = json.loads(envsolve("-f", "pytorch", *files, "--json").out)["error"]
@@ -230,6 +231,7 @@ def test_a_mac_gets_no_advice_to_name_a_gpu(envsolve: Envsolve) -> None:
     assert (result.code, result.err) == (0, "note: CUDA does not exist for osx-arm64: this is a CPU environment\n")
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("request_", "rest"),
     [
@@ -253,6 +255,7 @@ def test_packages_left_to_pip_are_reported_if_wheels_bring_cuda(gpu: str, is_not
     assert ("NCCL" in result.err) is is_noted
 
 
+@pytest.mark.thorough
 def test_windows_numbers_are_left_out_next_to_linux_in_any_order(envsolve: Envsolve) -> None:
     names = ("rtx-3090-535.183.01", "wsl2-566.36")
     for first, second in (names, names[::-1]):

@@ -14,6 +14,7 @@ _RTX_3090 = ("--gpu", "RTX 3090", "--driver", "535.183.01")
 _PASCAL = ("--gpu", "GTX 1080 Ti", "--driver", "580.65.06")
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("name", "machine", "says", "reason"),
     [
@@ -66,6 +67,7 @@ def test_files_with_default_names_are_found(
     )
 
 
+@pytest.mark.thorough
 def test_a_directory_with_only_the_lock_of_another_tool_is_a_project(
     envsolve: Envsolve, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -70,6 +70,7 @@ def project(tmp_path: Path, envsolve: Envsolve, world: IndexServer, monkeypatch:
     return Project(tmp_path, envsolve, _PROJECT.format(url=world.url), ("requirements.in", "numpy>=1\n"))
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("requirements", "reasons"),
     [
@@ -144,6 +145,7 @@ def test_an_option_that_once_replaced_a_key_is_reported(project: Project) -> Non
     assert project.reasons == ["locked with --python 3.11.7, which the project does not have"]
 
 
+@pytest.mark.thorough
 def test_a_gpu_lock_in_a_cpu_project_is_stale(project: Project) -> None:
     project.say("envsolve.toml", 'gpus = ["8.6"]\ndriver = "535.183.01"\n', 'gpus = "none"\n')
     assert project.reasons == [
@@ -203,6 +205,7 @@ def test_a_current_environment_yml_is_compared(
     assert of_pip == "the pip section of dev.yml: pandas is new and not in the lock file"
 
 
+@pytest.mark.thorough
 def test_a_project_elsewhere_is_named(project: Project, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     there = json.loads(project.envsolve("status", "--json").out)
     monkeypatch.chdir(tmp_path.parent)

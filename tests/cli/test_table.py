@@ -14,6 +14,7 @@ from envsolve.cli.table import table
 CELLS = st.text(alphabet="abc.0123456789,", max_size=12)
 
 
+@pytest.mark.thorough
 @given(rows=st.lists(st.tuples(CELLS, CELLS, CELLS), min_size=1, max_size=6))
 def test_cells_are_aligned_with_their_column(rows: list[tuple[str, str, str]]) -> None:
     header = ("one", "two", "three")

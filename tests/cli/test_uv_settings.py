@@ -223,6 +223,7 @@ def test_without_a_pyproject_toml_there_is_nothing_to_write(project: Project) ->
     assert (done.code, "cannot read pyproject.toml: there is no such file" in done.err) == (2, True)
 
 
+@pytest.mark.thorough
 def test_a_refusal_writes_nothing(project: Project) -> None:
     source = '[tool.uv.sources]\ntorch = { git = "https://git.example/torch" }\n'
     project.write(ONE, HEAD.replace("[tool.uv]\npackage = false  # nothing to build\n", source))

@@ -261,6 +261,7 @@ def test_a_variable_that_forces_ptx_is_the_cause_of_missing_code(fake_driver: Fa
     assert any("no kernel image" in line for line in finding["evidence"])
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("more", "expected", "times"),
     [
@@ -288,6 +289,7 @@ def test_the_machine_is_detected_thoroughly_at_most_once_and_only_for_a_failure(
     assert (started.read_text() if started.exists() else "").count("once") == times
 
 
+@pytest.mark.thorough
 def test_a_part_of_cudnn_whose_file_is_gone_names_its_package(fake_driver: FakeDriver, with_torch: Path) -> None:
     site = site_of(with_torch)
     name = "nvidia/cudnn/lib/libcudnn_cnn.so.9"

@@ -32,6 +32,7 @@ def test_the_version_is_one_line(envsolve: Envsolve) -> None:
     assert FIRST.fullmatch(result.out.removesuffix("\n"))
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("words", ["--version -v", "-v --version", "--verbose --version", "--version --verbose -v"])
 def test_verbose_shows_the_components_of_envsolve(words: str, envsolve: Envsolve) -> None:
     result = envsolve(*words.split())

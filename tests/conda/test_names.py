@@ -28,6 +28,7 @@ def package(
     return CondaPackage(name, version, build, "linux-64", url, depends=depends)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("conda", "projects"),
     [
@@ -94,6 +95,7 @@ def test_a_project_is_looked_up_under_its_possible_conda_names(project: str, can
     assert conda_names(project) == candidates
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", sorted(PROJECTS))
 def test_a_renamed_package_is_found_by_each_of_its_projects(name: str) -> None:
     projects = PROJECTS[name]
@@ -114,6 +116,7 @@ def test_tables_are_sorted_and_use_names_of_channels() -> None:
     assert all(it == it.lower() and it.isascii() for it in (*PROJECTS, *SAME_NAME, *WITHOUT_PROJECT))
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", sorted(SAME_NAME))
 def test_a_package_of_the_same_name_is_listed_with_the_others_for_its_project(name: str) -> None:
     first, *others = conda_names(name)
@@ -129,6 +132,7 @@ def test_every_candidate_provides_its_project() -> None:
             assert project in python_names(package(name, build=builds.get((name, project), ""))), (project, name)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", sorted(WITHOUT_PROJECT))
 def test_a_package_without_a_project_is_no_candidate(name: str) -> None:
     assert python_names(package(name)) == ()

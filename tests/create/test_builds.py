@@ -50,6 +50,7 @@ def installer_input(text: str, folder: Path, name: str = "requirements.txt") -> 
     return wheel_file(lock, reads_pylock=False).text
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(("text", "code"), REFUSED.values(), ids=REFUSED)
 def test_requirements_that_may_be_built_are_refused(text: str, code: str, tmp_path: Path) -> None:
     with pytest.raises(UsageError) as raised:

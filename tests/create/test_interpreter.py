@@ -53,6 +53,7 @@ def test_for_a_project_the_fix_is_its_key_and_a_new_lock(tmp_path: Path) -> None
     assert hint.command == "envsolve lock"
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("versions", ["==3.98.*,>=3.98.2", "==3.97.1", ">=3.90"])
 def test_a_missing_python_is_an_error_with_a_fix(versions: str, tmp_path: Path) -> None:
     with pytest.raises(OutsideError) as raised:
@@ -87,6 +88,7 @@ def test_extra_output_is_not_part_of_the_answer(tmp_path: Path) -> None:
     assert find_python(SpecifierSet("==3.21.*"), None, environ, offline=True).version == "3.21.3"
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("answer", ["", "[" * 100_000, "[]", "{}", '[["3", "21", "3"], 1, 2, 3, 4]', "null", "\\377"])
 def test_a_nonsensical_answer_is_skipped(tmp_path: Path, answer: str) -> None:
     (tmp_path / "answer").write_text(answer)

@@ -90,6 +90,7 @@ REFUSED = {
 }
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(("name", "text", "code"), REFUSED.values(), ids=REFUSED)
 def test_an_unsuitable_lock_is_refused(name: str, text: str, code: str, tmp_path: Path) -> None:
     with pytest.raises(UsageError) as raised:

@@ -93,6 +93,7 @@ def test_interrupted_moves_are_undone(steps: int, prefix: Path, monkeypatch: pyt
     assert tree(prefix) == before
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("steps", range(MOVED + 2))
 def test_interrupted_restorations_are_completed(steps: int, prefix: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     before = tree(prefix)
@@ -133,6 +134,7 @@ def test_a_link_in_place_of_the_old_environment_is_not_followed(
     assert (other / "lib").is_dir()
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("state", State)
 def test_foreign_content_of_the_directory_is_neither_removed_nor_moved(state: State, prefix: Path) -> None:
     set_aside(prefix)

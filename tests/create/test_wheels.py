@@ -119,6 +119,7 @@ HOSTILE = {
 }
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("hostile", HOSTILE.values(), ids=HOSTILE)
 def test_an_entry_cannot_start_a_line(hostile: str, tmp_path: Path) -> None:
     lines: list[str] = []

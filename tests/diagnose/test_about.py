@@ -51,6 +51,7 @@ def explained(text: str, request: ExplainRequest) -> Explanation:
     return explain(io.BytesIO(text.encode()), request, {})
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("text", "about"),
     [
@@ -88,6 +89,7 @@ TOO_OLD = (
 )
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("text", "asked", "expected"),
     [

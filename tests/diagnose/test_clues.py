@@ -25,6 +25,7 @@ def case_of(text: str, matrix: Matrix) -> Case:
     return Case(seen.sightings, seen.clues, Given(), Knowledge(matrix))
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case["text"][:50])
 def test_a_text_yields_facts(case: dict[str, object], matrix: Matrix) -> None:
     known = case_of(str(case["text"]), matrix)

@@ -16,6 +16,7 @@ FILE = Path(__file__).parent / "printed.jsonl"
 CASES = [json.loads(line) for line in FILE.read_text(encoding="utf-8").splitlines()]
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case['source']}: {case['text'][:40]}")
 def test_a_text_leads_to_its_findings_the_cause_first(case: dict[str, Any]) -> None:
     found = explain(io.BytesIO(case["text"].encode()), ExplainRequest(), {}).findings

@@ -29,6 +29,7 @@ LINES = tuple(dict.fromkeys(line for log in LOGS for line in log.text.splitlines
 """Every line of every log, once."""
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("log", LOGS, ids=lambda log: log.name)
 def test_a_real_log_gets_its_findings(log: SymptomLog) -> None:
     explained = log.explained()
@@ -76,6 +77,7 @@ def test_a_wording_cannot_do_without_its_anchors() -> None:
         assert [line for line in without if text.expression.search(line)] == [], text
 
 
+@pytest.mark.thorough
 def test_every_finding_is_used() -> None:
     without_rule = (symptom for name, symptom in TABLES.symptoms.items() if name not in shipped().rules)
     named = {name for symptom in without_rule for name in symptom.explains}

@@ -15,6 +15,7 @@ from tests.distribution.tools import ROOT, SHELL, started
 posix = pytest.mark.skipif(os.name == "nt", reason="bash here may be that of WSL")
 
 
+@pytest.mark.thorough
 @posix
 @pytest.mark.parametrize(
     ("tag", "version", "heading", "passes"),

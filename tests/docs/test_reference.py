@@ -37,6 +37,7 @@ def test_each_command_has_a_page_that_is_in_the_contents() -> None:
     assert set(re.findall(r"^commands/(\S+)$", contents, re.MULTILINE)) == set(names)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", cli.list_commands(click.Context(cli)))
 def test_the_page_of_a_command_lists_every_option_with_its_variable(name: str) -> None:
     text = commands.command_page(name)
@@ -86,6 +87,7 @@ def test_every_expression_with_a_code_or_an_id_is_found(source: Source) -> None:
     assert source.unread == []
 
 
+@pytest.mark.thorough
 def test_every_code_in_a_test_is_in_the_reference(source: Source, texts_of_tests: str) -> None:
     known = {it.code for it in errors.codes(source)} | {it.id for it in findings.findings(source)}
     met = {
@@ -102,6 +104,7 @@ def test_the_page_on_python_lists_every_kind_of_error() -> None:
     assert rows == [(name, str(kind.exit_code)) for name, kind in errors.KINDS.items()]
 
 
+@pytest.mark.thorough
 def test_a_code_has_the_exit_code_of_its_kind(source: Source) -> None:
     found = {it.code: it for it in errors.codes(source)}
     assert found["driver-too-old"].exit_codes == (1,)
@@ -111,6 +114,7 @@ def test_a_code_has_the_exit_code_of_its_kind(source: Source) -> None:
     assert all(re.fullmatch(r"[a-z]+(-[a-z]+)*", code) for code in found)
 
 
+@pytest.mark.thorough
 def test_every_finding_in_a_test_is_in_the_reference(source: Source) -> None:
     known = {it.id for it in findings.findings(source)}
     cases = "\n".join(path.read_text(encoding="utf-8") for path in (ROOT / "tests" / "symptoms").rglob("*.toml"))
@@ -123,6 +127,7 @@ def test_every_finding_in_a_test_is_in_the_reference(source: Source) -> None:
     assert sorted(met - known) == []
 
 
+@pytest.mark.thorough
 def test_every_finding_has_a_title_and_the_commands_that_report_it(source: Source) -> None:
     assert [it.id for it in findings.findings(source) if not it.title or not it.commands] == []
 
@@ -144,6 +149,7 @@ def test_every_variable_of_another_tool_on_the_page_is_read_by_the_source() -> N
     assert [name for name in named if name not in source_text] == []
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("code", "found"),
     [

@@ -56,6 +56,7 @@ def read_all(catalogue: Catalogue) -> None:
     assert all(branch.causes is not None for branch in catalogue.choices)
 
 
+@pytest.mark.thorough
 def test_the_shipped_catalogue_has_no_mistake() -> None:
     read_all(CATALOGUE)
 
@@ -181,6 +182,7 @@ def test_every_number_of_an_error_means_a_symptom() -> None:
     assert set(CATALOGUE.error_symptoms.values()) - set(Tables().symptoms) == set()
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("entry", ENTRIES, ids=lambda it: it.id)
 def test_an_entry_is_whole_and_its_sentences_are_short(entry: Entry) -> None:
     assert re.fullmatch(r"[a-z0-9]+(-[a-z0-9]+)*", entry.id)

@@ -21,6 +21,7 @@ def test_every_file_is_a_cloud() -> None:
     assert sorted(it.stem for it in DATA.glob("*.toml")) == sorted(CLOUDS)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(("cloud", "it"), TYPES, ids=[f"{cloud}:{it.name}" for cloud, it in TYPES])
 def test_every_type_has_a_gpu_that_the_matrix_knows(cloud: str, it: MachineType, matrix: Matrix) -> None:
     assert matrix.gpus.find(it.gpu).name == it.gpu

@@ -41,6 +41,7 @@ def test_a_list_is_read(case: dict[str, Any]) -> None:
     assert [shown(it) for it in read_inventory(str(LISTS / case["file"]))] == case["nodes"]
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case["file"])
 def test_an_inventory_has_the_facts_of_its_lists(case: dict[str, Any], tmp_path: Path) -> None:
     nodes = [it for it in read_inventory(str(LISTS / case["file"])) if all(gpu.name for gpu in it.host.gpus)]

@@ -132,6 +132,7 @@ ANSWERS = {
 }
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", ANSWERS)
 def test_the_machine_is_detected(name: str, fake_driver: FakeDriver, tree: Path) -> None:
     answer = ANSWERS[name]
@@ -237,6 +238,7 @@ FAILURES = {
 }
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", FAILURES)
 def test_every_failure_is_distinguished(name: str, fake_driver: FakeDriver, tree: Path) -> None:
     failure = FAILURES[name]
@@ -375,6 +377,7 @@ QUICK_SOURCES = {
 }
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", QUICK_SOURCES)
 def test_quick_detection_only_asks_slow_sources_if_needed(name: str, fake_driver: FakeDriver, tree: Path) -> None:
     machine, files, source = QUICK_SOURCES[name]

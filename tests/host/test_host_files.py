@@ -138,6 +138,7 @@ MISTAKES: dict[str, tuple[object, str]] = {
 }
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", MISTAKES)
 def test_a_mistake_is_named_with_its_key(name: str, tmp_path: Path) -> None:
     data, words = MISTAKES[name]

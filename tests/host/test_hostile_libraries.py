@@ -34,6 +34,7 @@ LOADING = {
 """What FAKE_NV_LOAD has the libraries do, and the words for it; None where they answer all the same."""
 
 
+@pytest.mark.thorough
 @COMMANDS
 @pytest.mark.parametrize("what", LOADING)
 def test_a_library_that_misbehaves_during_loading_is_one_failed_source(
@@ -48,6 +49,7 @@ def test_a_library_that_misbehaves_during_loading_is_one_failed_source(
         assert answer.get("status") == "driver-broken" or answer["error"]["code"] == "gpu-not-identified"
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("length", [64, 4096, 12_000])
 def test_a_truncated_library_is_one_failed_source(length: int, fake_driver: FakeDriver, tmp_path: Path) -> None:
     """The loader itself crashes on a file that ends before its code does (SIGBUS)."""
@@ -59,6 +61,7 @@ def test_a_truncated_library_is_one_failed_source(length: int, fake_driver: Fake
     assert json.loads(found.out)["status"] == "driver-broken"
 
 
+@pytest.mark.thorough
 @COMMANDS
 def test_output_of_a_library_is_discarded(command: tuple[str, ...], fake_driver: FakeDriver, tmp_path: Path) -> None:
     found = ran(fake_driver.environ(FAKE_NV_PRINT="nvmlInitWithFlags,cuInit"), tmp_path, *command)
@@ -155,6 +158,7 @@ def test_impossible_numbers_of_gpus_are_rejected() -> None:
     assert (gpus[0].name, gpus[0].compute_capability, gpus[0].memory_mib) == ("T4", None, None)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("source", ["libnvidia-ml", "libcuda"])
 def test_a_name_reported_by_a_library_cannot_control_the_terminal(
     source: str, fake_driver: FakeDriver, tmp_path: Path

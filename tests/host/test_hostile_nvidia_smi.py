@@ -31,6 +31,7 @@ def with_nvidia_smi(driver: FakeDriver, tmp_path: Path, script: str) -> dict[str
     return {**environ, "PATH": f"{program.parent}:{environ['PATH']}"}
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("command", [DETECT, SOLVE, DOCTOR], ids=["detect", "solve", "doctor"])
 @pytest.mark.parametrize("script", ["exec yes AAAAAAAAAAAAAAAA", "exec cat /dev/zero"])
 def test_an_nvidia_smi_that_never_stops_printing_is_stopped(
@@ -61,6 +62,7 @@ def smi_that_names(name: str) -> str:
     return f"[ $# = 0 ] && echo '{HEADER}' || printf '{name}, 8.6, 24576, [N/A]\\n'"
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", NAMES)
 def test_a_name_printed_by_nvidia_smi_is_cleaned(name: str, fake_driver: FakeDriver, tmp_path: Path) -> None:
     environ = with_nvidia_smi(fake_driver, tmp_path, smi_that_names(name))

@@ -262,6 +262,7 @@ def test_a_longer_body_is_given_up(
     assert fetcher.fetch(server.says("/y", Answer(body=b"next"))).body == b"next"
 
 
+@pytest.mark.thorough
 def test_a_bomb_is_not_unpacked(server: Flaky, fetcher: HttpFetcher) -> None:
     import tracemalloc
 

@@ -33,6 +33,7 @@ def test_corrections_are_cached() -> None:
     assert read_metadata(text.encode()).corrected == ("part (>=1.*)",)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(("count", "is_read"), [(10_000, True), (10_001, False)])
 def test_an_excessive_number_of_requirements_is_refused(count: int, is_read: bool) -> None:
     lines = "".join(f"Requires-Dist: part-{number}\n" for number in range(count))

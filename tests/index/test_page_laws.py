@@ -96,6 +96,7 @@ def assert_types(project: Project) -> None:
             assert all(isinstance(text, str | None) for text in (uploaded, requires_python, yanked))
 
 
+@pytest.mark.thorough
 @settings(max_examples=examples(150), deadline=None)
 @given(mutated())
 @example((b"<![foo", HTML_TYPE))
@@ -138,6 +139,7 @@ JSON = st.recursive(
 KEYS = ("filename", "url", "hashes", "size", "upload-time", "requires-python", "yanked", "core-metadata", "gpg-sig")
 
 
+@pytest.mark.thorough
 @settings(max_examples=examples(100), deadline=None)
 @given(st.lists(st.dictionaries(st.sampled_from(KEYS), JSON, max_size=5), max_size=3), JSON, st.booleans())
 def test_entries_of_any_shape_are_read_or_refused(entries: list[dict[str, Any]], other: object, stated: bool) -> None:

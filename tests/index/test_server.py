@@ -46,6 +46,7 @@ def bare_index() -> Iterator[IndexServer]:
         yield server
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     "name", ["W1", "W7", *(pytest.param(it, marks=pytest.mark.thorough) for it in ("W2", "W3", "W4"))]
 )
@@ -53,12 +54,14 @@ def test_uv_resolves_like_with_the_recorded_index(index: IndexServer, name: str)
     assert pins_of(compile_with_uv(index.index_url, RESOLUTIONS[name].requirements)) == PINS[name]
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", ["W3", pytest.param("W4", marks=pytest.mark.thorough)])
 def test_uv_resolves_the_same_if_the_index_has_only_names_and_hashes(poor_index: IndexServer, name: str) -> None:
     assert pins_of(compile_with_uv(poor_index.index_url, RESOLUTIONS[name].requirements)) == PINS[name]
     assert any(it.status == 206 for it in poor_index.requests)
 
 
+@pytest.mark.thorough
 def test_both_kinds_of_index_list_the_same_files(index: IndexServer, poor_index: IndexServer) -> None:
     for project in ("torch", "jax", "numpy"):
         with PyPISimple(index.index_url) as client:
@@ -142,6 +145,7 @@ def test_uv_reads_a_made_up_world(bare_index: IndexServer) -> None:
     assert pins_of(compile_with_uv(bare_index.index_url, ["alpha"])) == {"alpha": "1.0", "beta": "1.0", "gamma": "1.0"}
 
 
+@pytest.mark.thorough
 def test_uv_reads_the_requirements_of_a_static_source_distribution_only(bare_index: IndexServer) -> None:
     bare_index.add("static", [sdist("static", "1.0", ["beta"])])
     bare_index.add("dynamic", [sdist("dynamic", "1.0", ["beta"], static=False)])
@@ -151,6 +155,7 @@ def test_uv_reads_the_requirements_of_a_static_source_distribution_only(bare_ind
     assert compile_with_uv(bare_index.index_url, ["dynamic"], "--only-binary", ":none:").returncode != 0
 
 
+@pytest.mark.thorough
 def test_several_indexes_lie_on_one_server(bare_index: IndexServer) -> None:
     first, second = bare_index.index("/a/simple/"), bare_index.index("/b/simple/", "poor")
     first.add("alpha", [wheel("alpha", "1.0")])
@@ -330,6 +335,7 @@ def test_the_recording_is_small_and_names_no_index() -> None:
         assert all(text == recording.stripped(text.encode()) for text in project.metadata.values())
 
 
+@pytest.mark.thorough
 def test_recording_the_recording_gives_the_same(index: IndexServer, tmp_path: Path) -> None:
     (tmp_path / "resolutions.toml").write_text('[[resolution]]\nname = "small"\nrequirements = ["jinja2"]\n')
     taken = []

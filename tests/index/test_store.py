@@ -65,6 +65,7 @@ def test_new_content_replaces_the_old(store: Store) -> None:
     assert store.size().files == 1
 
 
+@pytest.mark.thorough
 @given(
     st.dictionaries(
         st.one_of(

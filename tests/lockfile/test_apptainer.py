@@ -169,6 +169,7 @@ def test_the_name_gives_the_format(name: str, is_one: bool) -> None:
     assert (format_for_file(Path("somewhere") / name) == "apptainer") is is_one
 
 
+@pytest.mark.thorough
 @settings(max_examples=examples(60))
 @given(locks())
 def test_any_text_leaves_the_requirements_intact_and_adds_no_section(lock: Lock) -> None:

@@ -93,6 +93,7 @@ archive = { url = "https://files.example.org/two-1.0.zip", hashes = { sha256 = "
 """
 
 
+@pytest.mark.thorough
 @settings(max_examples=examples(30))
 @given(lock=usual_conda_locks(SENTENCES))
 def test_a_lock_that_was_read_is_written_unchanged(lock: Lock) -> None:

@@ -46,6 +46,7 @@ def meaning(ways: Ways) -> list[bool]:
     return [False] * len(ENVIRONMENTS) if ways == NOWHERE else holding(marker_of(ways))
 
 
+@pytest.mark.thorough
 @settings(max_examples=examples(300))
 @given(MARKERS)
 def test_a_marker_has_the_same_meaning_after_simplification(marker: str) -> None:
@@ -56,6 +57,7 @@ def test_a_marker_has_the_same_meaning_after_simplification(marker: str) -> None
         assert ways_of(marker_of(ways)) == ways
 
 
+@pytest.mark.thorough
 @settings(max_examples=examples(300))
 @given(MARKERS, MARKERS)
 def test_markers_are_joined(one: str, other: str) -> None:

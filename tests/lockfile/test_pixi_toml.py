@@ -100,6 +100,7 @@ def test_the_output_equals_the_recorded_one(name: str, matrix: Matrix) -> None:
     assert text == path.read_text(encoding="utf-8")
 
 
+@pytest.mark.thorough
 def test_each_dependency_is_equivalent_to_its_match_spec(matrix: Matrix) -> None:
     requested, read_back = [], []
     for case in CASES.values():

@@ -68,6 +68,7 @@ def exported_by_tool(directory: Path) -> Lock:
     return requirements_txt.read((directory / "requirements.txt").read_text("utf-8"))
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("path", LOCKS, ids=lambda it: it.parent.name)
 def test_a_universal_lock_installs_what_the_tool_installs(path: Path) -> None:
     lock, exported = lock_at(path, Platform.LINUX_64), exported_by_tool(path.parent)

@@ -173,6 +173,7 @@ def test_no_credentials_are_written() -> None:
     assert "user" not in text
 
 
+@pytest.mark.thorough
 @settings(max_examples=examples(60))
 @given(locks())
 def test_any_text_leaves_the_keys_intact(lock: Lock) -> None:
@@ -255,6 +256,7 @@ def test_another_shape_is_refused(text: str) -> None:
         read_lock(text)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("text", SHAPES.values(), ids=SHAPES)
 @pytest.mark.parametrize("command", ["create", "export"])
 def test_the_commands_state_the_format(command: str, text: str, tmp_path: Path, envsolve: Envsolve) -> None:

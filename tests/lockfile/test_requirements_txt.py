@@ -152,6 +152,7 @@ def test_an_annotation_names_an_index_other_than_the_default() -> None:
     assert f"# from {INDEX}" not in text
 
 
+@pytest.mark.thorough
 @settings(max_examples=examples(60))
 @given(locks())
 def test_any_text_leaves_exactly_the_pins(lock: Lock) -> None:

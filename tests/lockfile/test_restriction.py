@@ -130,6 +130,7 @@ def stacks(matrix: Matrix) -> Iterator[Lock]:
             yield from (lock_of(answer), lock_of(answer, sets_library_path=True))
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("format_name", LOCK_FORMATS)
 @settings(max_examples=examples(60))
 @given(lock=LOCKS)
@@ -142,6 +143,7 @@ def test_written_values_are_read_back(format_name: str, lock: Lock) -> None:
     assert not is_recorded or found.made.packages_digest == found.packages_digest  # type: ignore[union-attr]  # see there
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("first", LOCK_FORMATS)
 @pytest.mark.parametrize("second", LOCK_FORMATS)
 @given(lock=LOCKS)
@@ -243,6 +245,7 @@ def content_of(lock: Lock) -> set[Content]:
     return {content for content, locked in found.items() if locked}
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("format_name", LOCK_FORMATS)
 def test_a_format_holds_exactly_what_it_declares(format_name: str, matrix: Matrix) -> None:
     linux, windows = two_platforms(matrix)
@@ -262,6 +265,7 @@ def test_a_format_holds_exactly_what_it_declares(format_name: str, matrix: Matri
     assert content_of(there_and_back(lock, format_name)) == HOLDS[format_name]
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("pin", SOURCES, ids=lambda pin: pin.name)
 @pytest.mark.parametrize("format_name", LOCK_FORMATS)
 def test_a_repository_or_folder_is_read_back_or_refused(format_name: str, pin: Pin, matrix: Matrix) -> None:

@@ -56,6 +56,7 @@ def first(lock: Lock, **changes: object) -> Lock:
     return lock._replace(pins=(pin, *lock.pins[1:]))
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("format_name", [*PYTHON_FORMATS, *CONDA_FORMATS])
 @pytest.mark.parametrize(
     "change",
@@ -76,6 +77,7 @@ def test_the_version_of_envsolve_does_not_count(
     assert is_same(format_name, lock, change(lock))
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("format_name", [*PYTHON_FORMATS, *CONDA_FORMATS])
 @pytest.mark.parametrize(
     "change",
@@ -166,6 +168,7 @@ def is_current(path: Path, before: str) -> bool:
     return same_file(format_name, before, after, there)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("path", SNAPSHOTS, ids=lambda path: path.name)
 def test_neither_a_newer_envsolve_nor_a_comment_changes_a_format(path: Path) -> None:
     text = path.read_text(encoding="utf-8")

@@ -12,6 +12,8 @@ import yaml
 from envsolve import __version__
 from tests.conftest import Envsolve
 
+pytestmark = pytest.mark.thorough
+
 SNAPSHOTS = Path(__file__).parents[1] / "snapshots"
 HOSTS = Path(__file__).parents[1] / "hosts"
 

@@ -73,6 +73,7 @@ SIGNS = [
 CHECKSUMS = ["1" * 32, "0" * 31 + "e", "0b" + "1" * 30, "1e" + "1" * 30, "0a" + "1" * 30, "e" * 32]
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("text", [*NUMBERS, *WORDS, *DATES, *SIGNS, *CHECKSUMS])
 def test_ambiguous_text_is_quoted(text: str) -> None:
     assert yaml.safe_load(f"{scalar(text)}: {scalar(text)}") == {text: text}

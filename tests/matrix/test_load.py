@@ -125,6 +125,7 @@ def test_a_mistake_is_reported_with_file_and_key(directory: Path, old: str, new:
     assert any(line.startswith(f"thing.toml: {key}: ") for line in found), found
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("file", "old", "new", "message"),
     [
@@ -365,6 +366,7 @@ def test_a_user_without_a_home_loses_nothing(tmp_path: Path, monkeypatch: pytest
     assert [read(source) for _ in range(2)] == [{"a": 1}, {"a": 1}]
 
 
+@pytest.mark.thorough
 def test_content_read_before_a_change_is_not_cached_for_the_changed_file(shipped: Path) -> None:
     matrix = Matrix(shipped)
     matrix.document("jax")

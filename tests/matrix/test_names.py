@@ -6,6 +6,7 @@ from envsolve.errors import UsageError
 from envsolve.matrix import Matrix
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("text", "capability"),
     [

@@ -141,6 +141,7 @@ def test_irregular_files_are_ignored(tiny: Matrix, tmp_path: Path) -> None:
     assert len(more.notes) == 1
 
 
+@pytest.mark.thorough
 def test_damaged_files_are_only_a_note(tiny: Matrix, tmp_path: Path) -> None:
     directory = tmp_path / "overlay"
     (directory / "extensions").mkdir(parents=True)

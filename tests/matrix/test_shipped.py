@@ -19,6 +19,7 @@ def releases(matrix: Matrix, framework: str) -> tuple[Release, ...]:
     return matrix.framework(framework, None).releases
 
 
+@pytest.mark.thorough
 def test_it_has_no_mistake(matrix: Matrix) -> None:
     assert matrix.check() == []
 
@@ -116,6 +117,7 @@ def test_a_gpu_is_supported_from_one_driver_branch_to_another(
     assert (life.first_branch if first else None, life.last_branch) == (first, last)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("version", "major", "gpu", "platform", "serves"),
     [

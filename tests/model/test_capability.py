@@ -101,6 +101,7 @@ def test_the_nearest_machine_code_is_used_and_ptx_only_without_it(
     assert device_code.runs_as(ComputeCapability.parse(gpu)) == expected
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("build", SEEN["builds"], ids=lambda it: "-".join((*it["sass"], "ptx", *it["ptx"])))
 def test_code_runs_where_it_ran_on_a_real_gpu(build: dict[str, Any]) -> None:
     code = DeviceCode(*(tuple(map(CodeTarget.parse, build[kind])) for kind in ("sass", "ptx")))

@@ -46,6 +46,7 @@ def test_an_installation_from_elsewhere_is_not_by_name(command: str) -> None:
     assert not by_name(f"run: {command}\n")
 
 
+@pytest.mark.thorough
 def test_no_file_of_the_repository_installs_it_by_name() -> None:
     folders = ("envsolve", "data", "docs", "man", "scripts", "benchmarks", ".github", "tests/snapshots")
     paths = [*ROOT.glob("*.*"), *(path for folder in folders for path in (ROOT / folder).rglob("*"))]

@@ -76,12 +76,14 @@ def test_without_a_lock_to_install_it_only_checks() -> None:
     assert ci_commands([]) == ("python -m pip install envsolve@$ENVSOLVE_URL uv", "envsolve lock --check")
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("system", SYSTEMS)
 @pytest.mark.parametrize("command", HOSTILE)
 def test_a_command_is_quoted_literally(system: System, command: str) -> None:
     assert commands_in(system, ci_snippet(system, [command, "echo"])) == [command, "echo"]
 
 
+@pytest.mark.thorough
 @settings(max_examples=examples(100))
 @given(st.sampled_from(SYSTEMS), st.lists(st.text(st.characters(exclude_categories=["Cs"])), min_size=1, max_size=3))
 def test_arbitrary_commands_are_quoted(system: System, commands: list[str]) -> None:

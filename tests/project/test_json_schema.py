@@ -57,6 +57,7 @@ def test_the_file_is_up_to_date() -> None:
     assert FILE.read_text(encoding="utf-8") == json_schema_text()
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("validator", VALIDATORS)
 def test_it_is_a_schema_in_old_drafts_and_in_new_ones(validator: Any) -> None:
     validator.check_schema(json_schema())
@@ -67,11 +68,13 @@ def test_a_valid_project_is_accepted(validator: Any) -> None:
     validator(json_schema()).validate(table_of(WHOLE))
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("key", KEYS.values(), ids=KEYS)
 def test_the_example_of_each_key_is_accepted(key: Any) -> None:
     Draft202012Validator(json_schema()).validate(tomli.loads(f"{key.name} = {key.example}"))
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("validator", VALIDATORS)
 @pytest.mark.parametrize(("case", "sentence"), MISTAKES)
 def test_a_mistake_of_type_is_refused(validator: Any, case: dict[str, Any], sentence: str) -> None:

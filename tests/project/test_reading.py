@@ -112,6 +112,7 @@ def test_an_unreadable_file_is_one_clear_error(content: bytes, tmp_path: Path) -
     assert "pyproject.toml" in raised.value.message
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("key", [it for it in KEYS.values() if it.kind is not Kind.TARGETS], ids=lambda key: key.name)
 def test_the_example_of_a_key_is_valid(key: Any, tmp_path: Path) -> None:
     """Of every key except those about standard tables, which the example project has."""

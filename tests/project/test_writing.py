@@ -123,6 +123,7 @@ def test_arbitrary_content_is_preserved(table: dict[str, Any]) -> None:
     assert tomli.loads(found) == {**table, "tool": {"envsolve": VALUES}}
 
 
+@pytest.mark.thorough
 @given(TABLES)
 def test_statements_cover_the_whole_text(table: dict[str, Any]) -> None:
     for text in (tomlkit.dumps(table), TEXT):

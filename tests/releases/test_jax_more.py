@@ -14,6 +14,8 @@ from tests.scripts.conftest import RowsOf
 from tests.scripts.served import ServedIndex
 from tests.scripts.wheels import LINUX, BuiltFile, jax_plugin_wheel, jax_wheels, wheel
 
+pytestmark = pytest.mark.thorough
+
 
 @pytest.fixture
 def reader(cuda_releases: CudaReleases) -> JaxReader:

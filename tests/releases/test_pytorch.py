@@ -101,6 +101,7 @@ def test_an_unknown_toolkit_is_the_one_it_was_compiled_with(
     assert rows_of(reader, "2.9.0")[0].values["cuda_requires"] == "==14.0"
 
 
+@pytest.mark.thorough
 def test_only_the_beginning_of_a_large_library_is_read(
     index: ServedIndex, rows_of: RowsOf, reader: PyTorchReader
 ) -> None:

@@ -20,6 +20,7 @@ from envsolve.releases.requirements import (
 )
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("texts", "admitted"),
     [
@@ -117,6 +118,7 @@ def test_requirements_of_an_extra_are_separate() -> None:
     assert extras(lines) == {"and-cuda", "other"}
 
 
+@pytest.mark.thorough
 def test_markers_are_parsed_in_several_threads_at_once() -> None:
     """Before 3.11.8 Python's parser raises SystemError if a collection lets another thread into it."""
     child = Path(__file__).parent / "child_threads.py"

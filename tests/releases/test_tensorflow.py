@@ -96,6 +96,7 @@ def test_windows_has_other_dlls_and_line_ends(index: ServedIndex, rows_of: RowsO
     }
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("written", "cuda"), [("64_100", "10.0"), ("64_112", "11.2"), ("10.1", "10.1"), ("12.5.1", "12.5")]
 )

@@ -44,6 +44,7 @@ def arguments_of(case: dict[str, Any], format_name: str) -> list[str]:
     return words
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("case", CASES, ids=[case["name"] for case in CASES])
 def test_the_answer_is_the_expected_one(case: dict[str, Any], envsolve: Envsolve) -> None:
     result = envsolve(*arguments_of(case, "json"))
@@ -92,6 +93,7 @@ def check_answer(answer: dict[str, Any], expect: dict[str, Any]) -> None:
         assert framework["runs_as"].items() >= expect.get("runs_as", {}).items()
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     "case",
     [
@@ -120,6 +122,7 @@ def test_the_environment_file_agrees(case: dict[str, Any], envsolve: Envsolve) -
         assert SpecifierSet(expect.get("cuda", "")).contains(toolkit[0].partition("=")[2])
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("case", CASES, ids=[case["name"] for case in CASES])
 def test_everything_that_a_case_expects_is_compared(case: dict[str, Any]) -> None:
     assert case.keys() <= CASE_KEYS

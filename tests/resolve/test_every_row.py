@@ -25,6 +25,7 @@ def problem(release: Release, gpu: ComputeCapability) -> Problem:
     )
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("platform", [Platform.LINUX_64, Platform.WIN_64, Platform.LINUX_AARCH64])
 @pytest.mark.parametrize("framework", FRAMEWORKS)
 def test_a_build_runs_on_some_gpu_that_it_has_code_for(framework: str, platform: Platform, matrix: Matrix) -> None:

@@ -42,6 +42,7 @@ def solver(matrix: Matrix) -> Solver:
     return Solver(matrix)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("framework", "gpus"),
     [
@@ -70,6 +71,7 @@ def test_the_newest_listed_build_is_the_solved_one(
         assert solution is None or solution.choices[0].release in found
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     "gpu", ["8.6", *(pytest.param(it, marks=pytest.mark.thorough) for it in ("8.0", "9.0", "12.0"))]
 )
@@ -82,6 +84,7 @@ def test_a_newer_driver_excludes_no_build(gpu: str, matrix: Matrix) -> None:
     assert older == {id(release) for release in listed(matrix, Filters(gpus=(gpu,)))}
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("gpus", [gpus for gpus in GPUS if len(gpus) > 1], ids=" ".join)
 def test_a_build_for_several_gpus_runs_on_each(gpus: tuple[str, ...], matrix: Matrix) -> None:
     together = {id(release) for release in listed(matrix, Filters(gpus=gpus))}

@@ -83,6 +83,7 @@ fleets = st.lists(
 )
 
 
+@pytest.mark.thorough
 @settings(max_examples=examples(80), deadline=None)
 @given(fleets)
 def test_profiles_have_the_stack_of_their_machines(machines: list[Machine]) -> None:

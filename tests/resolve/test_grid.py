@@ -161,6 +161,7 @@ def compare_grid(every: int = 1) -> Outcome:
     )
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     "every",
     [pytest.param(1, marks=pytest.mark.thorough, id="the whole grid"), pytest.param(11, id="an eleventh of it")],

@@ -249,6 +249,7 @@ def test_another_machine_or_gpu_never_gives_a_newer_answer(question: Question, d
     assert versions(after) <= versions(before)
 
 
+@pytest.mark.thorough
 @law(50)
 @given(questions(), st.data())
 def test_another_constraint_never_makes_a_request_solvable(question: Question, data: st.DataObject) -> None:
@@ -300,6 +301,7 @@ def test_a_fresh_solver_and_a_used_one_agree(used: Solver, question: Question) -
     assert Solver(MATRIX).solve(*question) == used.solve(*question)
 
 
+@pytest.mark.thorough
 @law(80)
 @given(questions(policies=POLICIES))
 def test_the_quick_check_agrees_with_the_solver(question: Question) -> None:
@@ -353,6 +355,7 @@ def test_removing_a_source_excludes_no_build() -> None:
     assert {constraint.kind for constraint in conflict.minimal} == {Kind.FRAMEWORK, Kind.VERSION, Kind.GPU}
 
 
+@pytest.mark.thorough
 @law(60)
 @given(questions(most_machines=2))
 def test_every_suggested_change_has_the_promised_stack(question: Question) -> None:
@@ -368,6 +371,7 @@ def test_every_suggested_change_has_the_promised_stack(question: Question) -> No
         assert again.toolkit is None or way.solution.toolkit is not None, way.text
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("gpu", ["6.1", "7.5", "8.6", "9.0", "10.3", "12.0"])
 @pytest.mark.parametrize("framework", ["cupy", "jax", "pytorch>=2.5", "tensorflow"])
 def test_a_suggested_driver_is_the_oldest_that_works(framework: str, gpu: str) -> None:
@@ -405,6 +409,7 @@ def test_no_policy_gives_a_newer_cuda_than_newest_cuda(question: Question) -> No
         assert toolkit_of(newest) >= toolkit_of(answer(question.changed(prefer=policy)))
 
 
+@pytest.mark.thorough
 @law(35)
 @given(questions(frameworks=(1, 1), most_machines=1, most_gpus=1, sources=ONE_SOURCE))
 def test_the_widest_stack_serves_as_many_gpus_as_the_newest_and_needs_no_newer_driver_for_as_many(
@@ -427,6 +432,7 @@ def test_the_widest_stack_for_two_generations_serves_as_many_gpus_as_the_newest(
     assert reach(answer(question.changed(prefer=Policy.WIDEST_GPU))) >= reach(answer(question))
 
 
+@pytest.mark.thorough
 @law(60)
 @given(questions())
 def test_a_locked_answer_stays(question: Question) -> None:
@@ -520,6 +526,7 @@ def searched(provider: Provider) -> Mapping[str, Candidate] | None:
         return None
 
 
+@pytest.mark.thorough
 @law(70)
 @given(questions(frameworks=(2, 3), most_machines=1, policies=POLICIES))
 def test_frameworks_agree_on_the_builds_that_a_plain_search_finds(question: Question) -> None:

@@ -112,6 +112,7 @@ def drivers(cuda: CudaTable, platform: Platform) -> Sequence[DriverVersion | Non
     return [*known, *(None,) * (len(known) // 2)]
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("seed", [1, *(pytest.param(it, marks=pytest.mark.thorough) for it in range(2, 13))])
 def test_the_solver_agrees_with_exhaustive_search_on_a_made_up_matrix(seed: int) -> None:
     matrix = MadeUp(seed)

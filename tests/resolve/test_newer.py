@@ -44,6 +44,7 @@ def waiting(solution: Solution) -> list[tuple[str, str]]:
     return [(match[2], match[3]) for note in solution.notes if (match := WAITS.fullmatch(note.text))]
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("framework", "gpu"),
     [

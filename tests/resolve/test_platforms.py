@@ -97,6 +97,7 @@ def test_the_python_is_the_newest_of_all_platforms(frameworks: tuple[str, ...]) 
         assert not all(SOLVER.can_solve(*it) for it in newer), minor
 
 
+@pytest.mark.thorough
 def test_conda_packages_for_all_platforms_are_preferred_to_newer_wheels_for_some() -> None:
     there = {Platform.LINUX_64: ("2.9.1", "2.11.0"), Platform.WIN_64: ("2.9.1", "2.10.0")}
 

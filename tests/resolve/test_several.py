@@ -119,6 +119,7 @@ def answered(names: tuple[str, ...], cell: Cell, sources: tuple[Source, ...]) ->
     return None if solution is None else tuple(choice.release for choice in solution.choices)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("names", ALL)
 def test_several_frameworks_from_conda_forge_are_the_best_that_go_together(names: tuple[str, ...]) -> None:
     assert differences(names, 17, lambda cell: expected(names, cell, CONDA), (Source.CONDA_FORGE,)) == []
@@ -137,6 +138,7 @@ def test_several_frameworks_are_mixed_only_without_a_common_source(names: tuple[
     assert differences(names, 23, lambda cell: anywhere(names, cell), ()) == []
 
 
+@pytest.mark.thorough
 def test_the_questions_have_answers_of_all_three_kinds() -> None:
     """Otherwise the comparisons above would compare nothing with nothing."""
     questions = [

@@ -18,6 +18,8 @@ from tests.scripts.served import ServedIndex
 from tests.scripts.tables import component_table
 from tests.scripts.wheels import torch_wheel
 
+pytestmark = pytest.mark.thorough
+
 EMPTY = 'schema_version = 1\nupdated = "2026-01-05"\nframework = "pytorch"\naliases = ["torch"]\n'
 SCRIPTS = pytest.mark.parametrize(
     "script", ["refresh_matrix.py", pytest.param("check_matrix.py", marks=pytest.mark.thorough)]
@@ -72,7 +74,6 @@ def test_an_interrupt_stops_it_at_once_without_a_message(
     assert [path.name for path in tmp_path.iterdir() if path.name not in ("matrix", "cache")] == []
 
 
-@pytest.mark.thorough
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="this system has no disk that is always full")
 @SCRIPTS
 def test_a_full_disk_is_one_clear_error(script: str, matrix: Path, index: ServedIndex, tmp_path: Path) -> None:
@@ -113,7 +114,6 @@ def test_a_wrong_option_is_named(script: str) -> None:
     assert "No such option" in ran.stderr
 
 
-@pytest.mark.thorough
 def test_an_unwritable_folder_is_one_clear_error(matrix: Path, index: ServedIndex, tmp_path: Path) -> None:
     (tmp_path / "cache").write_text("", encoding="utf-8")
     command = _command("refresh_matrix.py", matrix, index.endpoint)

@@ -21,6 +21,7 @@ def _listed(index: ServedIndex, session: requests.Session, cache: Path, *names: 
     return Index(index.endpoint, cache, session, offline=False).wheels("thing")
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("tags", "platforms", "pythons", "glibc"),
     [
@@ -53,6 +54,7 @@ def test_tags_of_a_wheel_give_its_platforms_pythons_and_c_library(
     assert {(wheel.pythons, wheel.glibc) for wheel in found} == {(tuple(pythons), glibc)}
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     "name",
     [

@@ -24,6 +24,7 @@ def test_the_files_are_up_to_date_without_extra_ones() -> None:
     assert files == {f"{name}.schema.json": schema_text(name) for name in DOCUMENTS}
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", DOCUMENTS)
 def test_it_is_a_schema_of_a_document_with_a_version(name: str) -> None:
     schema = schema_of(name)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import pytest
 from click.testing import CliRunner
 
 from scripts.judge_explain import main
@@ -18,6 +19,7 @@ def judged(cases: Path, verdicts: Path, keys: str = "", *options: str) -> str:
     return done.output
 
 
+@pytest.mark.thorough
 def test_verdicts_are_stored_and_counted(tmp_path: Path) -> None:
     cases, verdicts = tmp_path / "cases.jsonl", tmp_path / "verdicts.jsonl"
     rows = [

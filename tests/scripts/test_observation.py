@@ -103,6 +103,7 @@ def test_offline_a_wheel_that_was_never_read_is_an_error(reading: Reading) -> No
     assert reading.requests() == 0
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     "left", ["", '{"text": ["cu', "[]", "{}", "null", '{"read": 3}', '{"read": [], "text": "cuda"}', "[" * 90_000]
 )

@@ -258,6 +258,7 @@ def test_an_index_without_the_framework_is_not_an_empty_one(maintainer: Maintain
     assert maintainer.text() == PYTORCH
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("failure", ["cut", "missing", "no-ranges"])
 def test_an_unreadable_wheel_is_named_and_the_others_are_merged(failure: Failure, maintainer: Maintainer) -> None:
     name = f"torch-2.8.0-cp312-cp312-{LINUX}.whl"
@@ -363,6 +364,7 @@ def test_a_mistake_by_hand_is_named_before_the_index_is_queried(
     assert not maintainer.served.requests
 
 
+@pytest.mark.thorough
 def test_the_script_is_executable(tmp_path: Path) -> None:
     command = [sys.executable, str(ROOT / "scripts" / "refresh_matrix.py"), "--help"]
     ran = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)

@@ -10,6 +10,7 @@ import pytest
 from scripts.terminal_picture import PICTURE, picture, shown, text_of
 
 
+@pytest.mark.thorough
 @pytest.mark.skipif(
     sys.platform != "linux" or platform.machine() != "x86_64", reason="the picture shows answers for linux-64"
 )

@@ -34,6 +34,7 @@ version = "1.0"
 """
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("path", sorted(find_matrix().glob("*.toml")), ids=lambda path: path.stem)
 def test_the_blocks_of_a_shipped_file_are_the_whole_file(path: Path) -> None:
     text = path.read_text(encoding="utf-8")

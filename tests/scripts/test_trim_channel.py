@@ -100,6 +100,7 @@ def test_records_needed_by_the_cases_are_preserved_with_the_newest_versions(ran:
     assert "0 more were needed" in ran[2].output
 
 
+@pytest.mark.thorough
 def test_records_that_only_cause_conflicts_are_preserved_once_missed(ran: Mapping[int, Ran]) -> None:
     assert "base-1.0-0.conda" in ran[0].records[FIRST]
     assert "0 more were needed" not in ran[0].output

@@ -49,6 +49,7 @@ def test_every_driver_has_the_outcome_of_the_previous_step(
         assert query.outcome(kind, driver) == found[step], driver.parts
 
 
+@pytest.mark.thorough
 def test_a_stack_has_the_file_and_notes_of_the_command_line(matrix: Matrix) -> None:
     query = query_for(matrix, "jax", "pytorch")
     drawn = random.Random(2)  # noqa: S311

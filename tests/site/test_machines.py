@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import random
 
+import pytest
+
 from envsolve.matrix import Matrix
 from envsolve.matrix.names import gpu_rows
 from envsolve.model.host import Platform
@@ -11,6 +13,7 @@ from envsolve.model.versions import DriverVersion
 from envsolve.site.machines import PLATFORMS, driver_steps, gpu_kinds
 
 
+@pytest.mark.thorough
 def test_every_product_is_of_one_kind_or_of_several(matrix: Matrix) -> None:
     kinds, ambiguous = gpu_kinds(matrix)
 
@@ -22,6 +25,7 @@ def test_every_product_is_of_one_kind_or_of_several(matrix: Matrix) -> None:
     assert ambiguous["GeForce GT 730"].code == "ambiguous-gpu"
 
 
+@pytest.mark.thorough
 def test_every_compute_capability_is_a_kind_by_itself(matrix: Matrix) -> None:
     kinds, _ = gpu_kinds(matrix)
 
@@ -40,6 +44,7 @@ def test_data_centre_gpus_are_of_kinds_of_their_own(matrix: Matrix) -> None:
     assert not of["NVIDIA GeForce RTX 3090"].forward
 
 
+@pytest.mark.thorough
 def test_drivers_of_one_step_support_the_same_toolkits(matrix: Matrix) -> None:
     drawn, (kinds, _) = random.Random(1), gpu_kinds(matrix)  # noqa: S311
     for platform in PLATFORMS:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from html import unescape
 
+import pytest
+
 from envsolve.matrix import Matrix
 from envsolve.model.capability import ComputeCapability
 from envsolve.site.tables import (
@@ -39,6 +41,7 @@ def test_extensions_have_their_newest_versions_with_code(matrix: Matrix) -> None
         assert set(row[text].split(",")) == ({""} if newest is None else {str(it) for it in newest.versions})
 
 
+@pytest.mark.thorough
 def test_a_build_has_machine_code_or_ptx_or_nothing_for_a_gpu(matrix: Matrix) -> None:
     row = row_named(releases_table("pytorch", matrix), "2.14.1", "pytorch", "cu126")
 
@@ -56,6 +59,7 @@ def test_drivers_and_toolkits_show_dropped_gpus(matrix: Matrix) -> None:
     assert {"7.0", "6.1"} <= set(toolkit["dropped"].split(", "))
 
 
+@pytest.mark.thorough
 def test_a_framework_shows_gpus_that_no_build_supports_any_more(matrix: Matrix) -> None:
     rows = rows_of(dropped_by_frameworks(matrix))[1:]
 

@@ -110,6 +110,7 @@ def listing_of(place: str, url: str) -> Listing:
     pytest.fail(f"no list of {place} has the address {url}")
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", PLACES)
 def test_keys(name: str) -> None:
     place = PLACES[name]
@@ -137,6 +138,7 @@ def test_every_statement_has_evidence(name: str) -> None:
             assert set(row["evidence"]) <= set(evidence), (kind, row)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", PLACES)
 def test_listings(name: str) -> None:
     place = PLACES[name]
@@ -152,6 +154,7 @@ def test_listings(name: str) -> None:
         assert ("names" in listing) == (listing["format"] == "none")
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", PLACES)
 def test_rules_for_names(name: str) -> None:
     place = PLACES[name]
@@ -175,6 +178,7 @@ def test_the_cuda_of_vllm_wheels_without_a_label_comes_from_their_ptx() -> None:
             assert found == [row["ptx_cuda"]], version
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", PLACES)
 def test_examples(name: str) -> None:
     for example in PLACES[name].get("example", []):
@@ -194,6 +198,7 @@ def _as_used(place: Table, example: Table) -> Table:
     return {**facts, **major}
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", PLACES)
 def test_names_made_from_a_matrix_are_read_back(name: str) -> None:
     place = PLACES[name]

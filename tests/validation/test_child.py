@@ -45,6 +45,7 @@ def test_output_of_a_library_is_separate_from_the_result(children: Children, tmp
     assert outcome.all_noted("library")[0]["path"].endswith("libcudart.so.12")
 
 
+@pytest.mark.thorough
 def test_the_end_of_a_long_output_is_preserved(children: Children, tmp_path: Path) -> None:
     body = r'for (int i = 0; i < 200000; i++) puts("chatter of a library"); puts("the last words"); fflush(stdout);'
     outcome = load(children, compiled(tmp_path / "libcudart.so.12", ON_LOAD.format(body=body)))

@@ -36,6 +36,7 @@ def kernels_of(fake_driver: FakeDriver, **arguments: Any) -> list[Any]:
     return [device["kernel"] for device in result_of(fake_driver, **arguments)["devices"]]
 
 
+@pytest.mark.thorough
 def test_a_working_driver_is_reported_with_its_gpu(fake_driver: FakeDriver) -> None:
     result = result_of(fake_driver)
     (device,) = result["devices"]
@@ -86,6 +87,7 @@ def test_cuda_visible_devices_is_respected(fake_driver: FakeDriver) -> None:
     assert result["variables"]["CUDA_VISIBLE_DEVICES"] == "1"
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("capability", ["3.0", "3.2", "3.5", "3.7", "5.0", "5.3", "7.5", "8.6", "10.3", "12.1"])
 def test_every_gpu_gets_ptx_that_it_can_run(fake_driver: FakeDriver, capability: str) -> None:
     (kernel,) = kernels_of(fake_driver, devices=[Device("a GPU", capability)])
@@ -131,6 +133,7 @@ def test_a_hanging_probe_has_reported_what_it_found(fake_driver: FakeDriver, ker
     assert [device["kernel"]["ok"] for device in outcome.all_noted("device")] == [True]
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("call", ["cuInit", "cuDevicePrimaryCtxRetain@0", "cuModuleLoadDataEx@0", "cuMemFree_v2@0"])
 def test_the_call_that_ends_the_process_was_announced_last(fake_driver: FakeDriver, call: str) -> None:
     assert probed(fake_driver, crash=[call.partition("@")[0]]).stage == call
@@ -214,6 +217,7 @@ def _interpreter(version: str) -> Path:
     pytest.skip(f"there is no Python {version} here")
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("version", ["3.7", "3.8", "3.13"])
 def test_the_probe_runs_in_old_and_new_interpreters(fake_driver: FakeDriver, version: str) -> None:
     (kernel,) = kernels_of(fake_driver, python=_interpreter(version))

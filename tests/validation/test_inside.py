@@ -20,6 +20,7 @@ def test_it_is_valid_python_3_7(name: str) -> None:
     ast.parse(TREES[name], name, feature_version=(3, 7))
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", TREES)
 def test_it_imports_nothing_from_envsolve(name: str) -> None:
     imported = [node for node in ast.walk(ast.parse(TREES[name])) if isinstance(node, ast.Import | ast.ImportFrom)]

@@ -44,6 +44,7 @@ def test_a_correct_framework_passes_on_its_gpu(children: Children) -> None:
     assert "training, run-time-compilation right on NVIDIA Imaginary" in found.detail
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("fault", "finding", "operations"),
     [
@@ -74,6 +75,7 @@ def test_a_misbehaving_framework_is_reported_accordingly(
     assert f"({operations})" in found.detail or not operations
 
 
+@pytest.mark.thorough
 def test_missing_code_only_in_cudnn_is_reported(children: Children) -> None:
     assert "this cuDNN dropped the GPU" in report(children, "no-kernel-in-cudnn").findings[0].cause
 
@@ -98,6 +100,7 @@ def test_a_dependent_framework_runs_its_kernel_and_leaves_burn_to_the_other(chil
     assert f"{DEPENDENT_FRAMEWORKS[name].kernel} right on NVIDIA Imaginary" in found.detail
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", DEPENDENT_FRAMEWORKS)
 @pytest.mark.parametrize(
     ("fault", "finding"),

@@ -81,10 +81,12 @@ def test_a_correct_framework_passes_everything(run: Run) -> None:
     assert "error" not in result
 
 
+@pytest.mark.thorough
 def test_kernels_are_compiled_at_run_time_on_a_gpu_only(run: Run) -> None:
     assert [it["name"] for it in run(Sound, "cuda")["operations"]] == [*ALL, "run-time-compilation"]
 
 
+@pytest.mark.thorough
 def test_a_long_error_keeps_both_ends(run: Run) -> None:
     """The source of a kernel stands before or after the reason."""
 
@@ -100,6 +102,7 @@ def test_on_a_gpu_the_library_of_an_operation_is_reported(run: Run) -> None:
     assert [it["proves"] for it in run(Sound, "cuda")["operations"]][:3] == [None, "cuBLAS", None]
 
 
+@pytest.mark.thorough
 def test_every_outcome_is_written_before_the_next_operation_starts(run: Run, tmp_path: Path) -> None:
     run(Sound)
     lines = [json.loads(line) for line in (tmp_path / "lines").read_text().splitlines()]
@@ -188,6 +191,7 @@ def test_a_correct_result_on_the_wrong_device_is_not_ok(run: Run) -> None:
     assert (product["ok"], product["on_device"], product["wrong"]) == (False, False, 0)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(("number", "max_error"), [(1e3, pytest.approx(85, rel=0.2)), (float("nan"), None)])
 def test_one_wrong_number_is_not_ok(run: Run, number: float, max_error: object) -> None:
     class Off(Sound):
@@ -201,6 +205,7 @@ def test_one_wrong_number_is_not_ok(run: Run, number: float, max_error: object) 
     assert product["max_error"] == max_error
 
 
+@pytest.mark.thorough
 def test_an_empty_result_is_not_ok(run: Run) -> None:
     class Nothing(Sound):
         def training(self, lesson: Lesson) -> Outcome:
@@ -220,6 +225,7 @@ def test_losses_that_do_not_decrease_are_reported(run: Run) -> None:
     assert (last["ok"], last["learns"], last["losses"][-1]) == (False, False, "1e+30")
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(("differs", "ok"), [(0, True), (1, False)])
 def test_burn_repeats_one_product_and_counts_differences(
     run: Run, monkeypatch: pytest.MonkeyPatch, differs: int, ok: bool
@@ -252,6 +258,7 @@ def test_burn_with_a_wrong_first_product_is_not_ok(run: Run, monkeypatch: pytest
     assert (burn["ok"], burn["wrong"]) == (False, operations.SAMPLES)
 
 
+@pytest.mark.thorough
 def test_reduced_precision_is_disabled_before_the_import(run: Run) -> None:
     import os
 

@@ -46,6 +46,7 @@ def test_a_convolution_adds_the_channels_of_one_image_and_keeps_images_apart() -
     assert reference.convolution(images, filters) == [1, 10, 32, 100, 1000, 3200]
 
 
+@pytest.mark.thorough
 def test_gradients_of_a_convolution_agree_with_finite_differences() -> None:
     images, filters, upstream = numbers((2, 3, 4, 5), 1), numbers((2, 3, 3, 3), 2), numbers((2, 2, 4, 5), 3)
 
@@ -85,6 +86,7 @@ def test_training_lowers_the_loss_clearly_without_relu_edges() -> None:
     assert min(map(abs, before)) > 1e-5
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("operation", operations.OPERATIONS, ids=lambda it: it.name)
 def test_rounding_of_float32_passes(operation: operations.Operation) -> None:
     wanted = list(operation.wanted(*operation.inputs()))

@@ -39,6 +39,7 @@ def test_a_cpu_answer_has_no_cuda(envsolve: Envsolve) -> None:
     assert "CPU environment" in result.out
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("other", "fits", "says"),
     [
@@ -89,6 +90,7 @@ def test_an_impossible_request_is_refused_before_any_question(envsolve: Envsolve
     assert result.err.startswith("error: gpu-not-supported")
 
 
+@pytest.mark.thorough
 def test_every_platform_is_answered(envsolve: Envsolve) -> None:
     result = envsolve(
         "-f", "pytorch", "--gpu", "8.6", "--platform", "linux-64", "--platform", "win-64", "--why", "python"
@@ -124,6 +126,7 @@ def test_why_not_of_a_package_suggests_a_lock(other: str, envsolve: Envsolve) ->
     assert "matrix list" not in result.err
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("other", ["cudnn>=9.11", "driver", "owner", "", "python=3.14"])
 def test_a_question_that_cannot_be_answered_lists_those_that_can(other: str, envsolve: Envsolve) -> None:
     result = envsolve(*PASCAL, "--why-not", other)
@@ -131,6 +134,7 @@ def test_a_question_that_cannot_be_answered_lists_those_that_can(other: str, env
     assert "a framework, CUDA or Python with a version" in result.err
 
 
+@pytest.mark.thorough
 def test_the_policy_is_blamed_and_not_the_source(envsolve: Envsolve) -> None:
     result = envsolve("-f", "pytorch", "--gpu", "8.6", "--prefer", "widest-gpu", "--why-not", "pytorch==2.13.0")
     assert "widest-gpu chooses pytorch 1.10.2 (conda-forge, cuda112)" in result.out
@@ -151,6 +155,7 @@ def test_only_the_framework_in_question_is_reported(envsolve: Envsolve) -> None:
     assert "jax 0.4.30 (pypi, cuda12) also fits; newest-framework chooses jax 0.10.2" in result.out
 
 
+@pytest.mark.thorough
 def test_the_cost_for_another_framework_is_reported(envsolve: Envsolve) -> None:
     result = envsolve("-f", "tensorflow", "-f", "pytorch", "--gpu", "8.6", "--why-not", "tensorflow==2.10.*")
     assert "tensorflow 2.10.0 (conda-forge, cuda112) also fits, with pytorch " in result.out

@@ -96,6 +96,7 @@ def test_a_python_lock_is_offered_if_it_reads_the_same_files(file: str, offered:
     assert any("--format requirements" in (hint.command or "") for hint in error.hints) is offered
 
 
+@pytest.mark.thorough
 @given(st.text())
 def test_any_message_of_rattler_is_reported(text: str) -> None:
     list(sentences_in(text))

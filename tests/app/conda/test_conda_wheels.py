@@ -165,6 +165,7 @@ def test_a_framework_that_only_appears_as_a_wheel_is_reported(beside: Beside) ->
     assert found.frameworks == ("pytorch",)
 
 
+@pytest.mark.thorough
 def test_wheels_built_against_pytorch_are_reported_if_conda_installs_pytorch(beside: Beside) -> None:
     found = beside("seeing", packages=(PYTHON, NUMPY, conda("pytorch", "2.8.0")))
     assert pins(found) == {"seeing": "1.0", "torchdata": "0.11.0", "torchvision": "0.23.0"}
@@ -333,6 +334,7 @@ def test_hashes_of_an_index_do_not_apply_to_conda_packages(beside: Beside, tmp_p
     assert error.cause[-1] == "numpy 1.26.4: none of its files has a required hash (--hash)"
 
 
+@pytest.mark.thorough
 def test_a_companion_for_another_cuda_than_the_stack_is_refused(matrix: Matrix, beside: Beside) -> None:
     solution = stack(matrix, "pytorch", "==2.14.1", Source.PYTORCH, gpu="6.1")
     with pytest.raises(UnsolvableError, match="a torchaudio that works with torch") as refused:

@@ -66,6 +66,7 @@ def test_a_lock_of_another_tool_has_no_driver(tmp_path: Path) -> None:
     ]
 
 
+@pytest.mark.thorough
 def test_an_activation_script_that_fails_is_named(tmp_path: Path) -> None:
     about = environment(tmp_path / "env", conda=True)
     (about.prefix / "etc" / "conda" / "activate.d" / "own.sh").write_text("exit 3\n")

@@ -119,6 +119,7 @@ def test_a_node_that_times_out_is_reported_with_its_state(validate: Validate, cl
     assert found["passes"]["report"]["host"]["driver"] == "535.183.01"
 
 
+@pytest.mark.thorough
 def test_an_interrupt_deletes_the_jobs(validate: Validate, cluster: Api, kubectl: str) -> None:
     validate("passes hangs", "--manifest", "jobs.json")
     engine = Cluster(shlex.split(kubectl), json.loads(Path("jobs.json").read_text()))
@@ -180,6 +181,7 @@ def test_only_failed_nodes_run_again(validate: Validate, cluster: Api) -> None:
     assert len(cluster.seen) == 3
 
 
+@pytest.mark.thorough
 def test_jobs_created_by_a_user_are_read_and_not_deleted(validate: Validate, cluster: Api, kubectl: str) -> None:
     written = validate("passes fails", "--manifest", "jobs.json", "--timeout", "60")
     assert (written.code, written.out, cluster.seen) == (0, "", [])

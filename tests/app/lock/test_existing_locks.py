@@ -62,6 +62,7 @@ def test_wheels_are_also_read_back(envsolve: Envsolve, tmp_path: Path) -> None:
     assert packages["tensorflow"] == "2.21.0"
 
 
+@pytest.mark.thorough
 def test_json_is_also_read_back(envsolve: Envsolve, tmp_path: Path) -> None:
     path = tmp_path / "answer.json"
     assert envsolve(*OLDER, "-o", str(path)).code == 0
@@ -70,6 +71,7 @@ def test_json_is_also_read_back(envsolve: Envsolve, tmp_path: Path) -> None:
     assert found.python is not None
 
 
+@pytest.mark.thorough
 def test_an_upgrade_changes_what_locked_keeps_and_nothing_else(envsolve: Envsolve, tmp_path: Path) -> None:
     path = tmp_path / "environment.yml"
     assert envsolve(*OLDER, "-o", str(path)).code == 0
@@ -81,6 +83,7 @@ def test_an_upgrade_changes_what_locked_keeps_and_nothing_else(envsolve: Envsolv
     assert versions["pytorch"] != "2.9.1"
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", ["environment.yml", "answer.json"])
 def test_locked_keeps_everything_that_still_fits(name: str, envsolve: Envsolve, tmp_path: Path) -> None:
     path = tmp_path / name
@@ -97,6 +100,7 @@ def test_locked_keeps_everything_that_still_fits(name: str, envsolve: Envsolve, 
     assert picks(newest) != picks(before)
 
 
+@pytest.mark.thorough
 def test_locked_changes_only_what_no_longer_fits(envsolve: Envsolve, tmp_path: Path) -> None:
     path = tmp_path / "environment.yml"
     assert envsolve(*OLDER, "-o", str(path)).code == 0
@@ -106,6 +110,7 @@ def test_locked_changes_only_what_no_longer_fits(envsolve: Envsolve, tmp_path: P
     assert packages["pytorch"] != "2.9.1"
 
 
+@pytest.mark.thorough
 def test_without_an_earlier_answer_locked_takes_the_newest(envsolve: Envsolve, tmp_path: Path) -> None:
     path = tmp_path / "environment.yml"
     assert envsolve(*NEWER, "--prefer", "locked", "-o", str(path)).code == 0
@@ -140,6 +145,7 @@ def test_json_of_another_shape_is_no_answer_and_is_not_overwritten(
     assert json.loads(path.read_text(encoding="utf-8")) == document
 
 
+@pytest.mark.thorough
 def test_each_platform_keeps_what_its_own_file_holds(envsolve: Envsolve, tmp_path: Path) -> None:
     both = ("--gpu", "8.6", "--platform", "linux-64", "--platform", "win-64", "-o", str(tmp_path / "p.{platform}.yml"))
     assert envsolve("-f", "pytorch<2.10", *both).code == 0
@@ -148,6 +154,7 @@ def test_each_platform_keeps_what_its_own_file_holds(envsolve: Envsolve, tmp_pat
     assert {path.name: picks(path.read_text(encoding="utf-8")) for path in tmp_path.iterdir()} == before
 
 
+@pytest.mark.thorough
 def test_each_platform_reads_its_own_part_of_a_shared_answer(envsolve: Envsolve, tmp_path: Path) -> None:
     path = tmp_path / "answer.json"
     both = ("--gpu", "8.6", "--platform", "linux-64", "--platform", "win-64", "-o", str(path))
@@ -174,6 +181,7 @@ def test_a_conda_build_in_a_json_answer_is_locked_by_its_build_string(envsolve: 
     assert (locked["version"], locked["build"]) == ("2.10.0", build)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("line", "pin"),
     [

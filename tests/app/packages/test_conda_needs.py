@@ -56,6 +56,7 @@ def requirements(folder: Path, *, section: str = "", file: str = "", channels: s
     )
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("requirement", "frameworks", "python"),
     [

@@ -26,6 +26,7 @@ def written(name: str, *lines: str) -> str:
     return name
 
 
+@pytest.mark.thorough
 def test_a_requirement_is_listed_once_per_file() -> None:
     lines = [f"p{number % 50} >= 2" for number in range(20_000)]
     requirements = read_requirements(Packages(files=(written("one.in", *lines), written("two.in", "P0>=2"))))
@@ -33,6 +34,7 @@ def test_a_requirement_is_listed_once_per_file() -> None:
     assert [origin for need, origin in requirements.needs if need.name == "p0"] == ["-r one.in", "-r two.in"]
 
 
+@pytest.mark.thorough
 def test_only_a_few_of_many_places_are_listed() -> None:
     files = [written(f"{number}.in", "app", f"part>{number}") for number in range(100)]
     requirements = read_requirements(Packages(files=(written("all.in", *(f"-r {file}" for file in files)),)))

@@ -49,6 +49,7 @@ def test_invalid_toml_is_one_clear_error(matrix: Matrix, tmp_path: Path) -> None
         adopted(tmp_path, Platform.LINUX_64, matrix)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("typed", "meant"),
     [
@@ -92,6 +93,7 @@ def test_clauses_are_in_the_conventional_order(text: str) -> None:
     assert in_usual_order(SpecifierSet(text)) == text
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("name", "text", "is_named"),
     [

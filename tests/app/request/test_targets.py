@@ -94,6 +94,7 @@ def test_wsl_compares_its_driver_like_windows(matrix: Matrix, tmp_path: Path) ->
     assert machine(matrix, hosts=(path,)).windows_driver
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(("wsl", "code"), [(True, 1), (False, 0)])
 def test_a_driver_between_the_floors_works_on_linux_and_not_on_wsl(
     wsl: bool, code: int, envsolve: Envsolve, tmp_path: Path
@@ -109,6 +110,7 @@ def test_wsl_does_not_support_maxwell(envsolve: Envsolve, tmp_path: Path) -> Non
     assert "WSL2" in result.err
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("gpu", "driver", "code"),
     [("6.1", "581.80", 0), ("6.1", "582.16", 0), ("6.1", "591.44", 1), ("3.7", "472.50", 0), ("3.7", "496.13", 1)],
@@ -165,6 +167,7 @@ def test_a_driver_by_variable_implies_the_gpu_of_a_host_file(matrix: Matrix, tmp
     assert target(matrix, hosts=(unsaid,)).fell_to_cpu
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("wishes", "glibc", "assumed"),
     [

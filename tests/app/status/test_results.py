@@ -42,6 +42,7 @@ def test_a_text_table_has_a_title_a_header_and_rows() -> None:
     assert (title, rows) == (HOSTILE, [["a", "b"], [HOSTILE, ""], ["1", "two\nlines"]])
 
 
+@pytest.mark.thorough
 def test_an_environment_is_a_table_for_each_platform() -> None:
     made = envsolve.solve("pytorch", gpus="8.6", driver="580.65.06", platforms=["linux-64", "win-64"])
     shown = tables(made._repr_html_())

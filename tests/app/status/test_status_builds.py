@@ -15,6 +15,7 @@ from envsolve.model.host import Platform
 _CASES = tomli.loads((Path(__file__).parent / "status_builds.toml").read_text(encoding="utf-8"))
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("case", [pytest.param(case, id=name) for name, (case,) in _CASES.items()])
 def test_a_file_installs_the_builds_selected_by_its_other_entries(case: dict[str, Any], tmp_path: Path) -> None:
     file = tmp_path / case["name"]

@@ -74,6 +74,7 @@ def test_an_active_environment_of_compilers_is_not_a_fault(empty: Patient, tmp_p
     assert names(empty.report(variables={"CONDA_PREFIX": f"{tmp_path}/gcc"}).findings) == []
 
 
+@pytest.mark.thorough
 def test_the_python_on_path_is_examined_instead(venv: Path, tmp_path: Path) -> None:
     (tmp_path / "left").mkdir()
     for stale in (tmp_path / "gone", tmp_path / "left"):

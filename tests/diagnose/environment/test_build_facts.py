@@ -51,6 +51,7 @@ def test_a_package_that_only_loses_a_feature_is_a_warning(stack: Patient) -> Non
     assert "Without its C++ library it has no memory-efficient attention" in finding.cause
 
 
+@pytest.mark.thorough
 def test_numpy_2_beside_builds_for_numpy_1_is_found(stack: Patient) -> None:
     stack.install("numpy", "2.2.0")
     stack.install("pandas", "2.0.3")

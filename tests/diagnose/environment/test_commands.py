@@ -101,6 +101,7 @@ def test_a_variable_for_one_command_is_set_before_it_on_windows(spaced: Patient,
     assert _commands(scene, wanted) == ('set "CONDA_OVERRIDE_CUDA=12.8"', 'conda install -p "/a b" pytorch')
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", ["my env", "it's", "a$b", "`x`", 'say "x"', "plain", "ä ö"])
 def test_a_posix_shell_gives_a_program_its_words_back(name: str) -> None:
     words = [sys.executable, "-c", "import sys; print(ascii(sys.argv[1:]))", f"/x/{name}/bin", "numpy<2"]

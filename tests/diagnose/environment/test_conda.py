@@ -66,6 +66,7 @@ def test_conda_s_own_packages_are_sound(empty: Patient) -> None:
     assert names(empty.report().findings) == []
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("package", "version", "found"),
     [
@@ -100,6 +101,7 @@ def test_a_prefix_that_was_solved_without_a_driver_is_reported(empty: Patient) -
     assert names(empty.report(host()).findings) == []
 
 
+@pytest.mark.thorough
 def test_a_conda_build_for_cuda_is_sound(empty: Patient) -> None:
     empty.torch(version="2.7.0", cuda="12.6")
     empty.nvidia()

@@ -14,6 +14,7 @@ from tests.scripts.fat_binary import fat_binary
 BLACKWELL = ComputeCapability(12, 0)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     "machine",
     [
@@ -30,6 +31,7 @@ def test_a_driver_below_the_floor_of_the_build_is_an_error(stack: Patient, machi
     assert finding.commands == (stack.planned,)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     "machine",
     [

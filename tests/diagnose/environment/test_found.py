@@ -64,6 +64,7 @@ def test_the_files_of_a_virtual_environment_give_the_same_inventory(tmp_path: Pa
     assert (from_files.is_conda, from_files.owns_prefix) == (queried.is_conda, queried.owns_prefix) == (False, True)
 
 
+@pytest.mark.thorough
 def test_the_files_of_the_interpreter_of_the_tests_give_the_same_inventory() -> None:
     with Children() as children:
         queried = take_inventory(Path(sys.executable), ENVIRON, children)
@@ -132,6 +133,7 @@ def test_why_a_python_does_not_run_is_reported(stack: Patient, program: str, mes
     assert message in finding.cause
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("named", ["prefix", "python", "active"])
 def test_a_program_without_permission_is_not_reported_as_removed(stack: Patient, named: str) -> None:
     program = _program(stack, "#!/bin/sh\n")
@@ -229,11 +231,13 @@ def test_an_active_environment_without_its_python_is_still_the_one_examined(stac
     assert [it.id for it in found.findings] == ["interpreter-broken"]
 
 
+@pytest.mark.thorough
 def test_a_program_by_its_path_leads_to_its_environment(stack: Patient) -> None:
     program = _program(stack, "#!/bin/sh\nexit 1\n")
     assert _found(python=program).inventory.prefix == stack.root
 
 
+@pytest.mark.thorough
 def test_a_directory_that_is_no_environment_is_refused(tmp_path: Path) -> None:
     with pytest.raises(UsageError):
         _found(tmp_path)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from envsolve.model.capability import ComputeCapability
 from envsolve.model.finding import Severity
 from tests.diagnose.environment.on_disk import Patient, host, names
@@ -18,6 +20,7 @@ def _conda_torch(patient: Patient) -> None:
     patient.install("torch", "2.7.0", "torch/__init__.py", installer="conda")
 
 
+@pytest.mark.thorough
 def test_the_kernels_in_a_conda_prefix_are_read(empty: Patient) -> None:
     _conda_torch(empty)
     empty.conda("pytorch", "2.7.0", "cuda126_generic_py312_h1")
@@ -27,6 +30,7 @@ def test_the_kernels_in_a_conda_prefix_are_read(empty: Patient) -> None:
     assert finding.evidence == ("GPU: NVIDIA GPU (6.1)", "PyTorch 2.7.0: 7.5, 8.0")
 
 
+@pytest.mark.thorough
 def test_without_file_evidence_the_matrix_decides(empty: Patient) -> None:
     empty.write("torch/__init__.py")
     empty.write("torch/version.py", "__version__ = '2.15.0+cu132'\ncuda = '13.2'\nhip = None\n")

@@ -144,12 +144,14 @@ def test_nothing_raises_and_everything_can_be_written(empty: Patient, spoil: Cal
         json.dumps(finding.as_json(), ensure_ascii=False).encode("utf-8")
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("spoil", [it for name, it in HOSTILE.items() if name != "links in circles"])
 def test_no_check_has_to_give_up(empty: Patient, spoil: Callable[[Patient], None]) -> None:
     spoil(empty)
     assert [it for it in empty.report().findings if it.id == "check-not-made"] == []
 
 
+@pytest.mark.thorough
 def test_a_failing_check_does_not_affect_the_others(stack: Patient, monkeypatch: pytest.MonkeyPatch) -> None:
     def failing(scene: Scene) -> list[Finding]:
         raise PermissionError(13, "Permission denied", "somewhere")

@@ -21,6 +21,7 @@ def _starting(program: str) -> dict[str, object]:
     return {"argv": [program, "-m", "ipykernel_launcher"], "display_name": "Python 3", "language": "python"}
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("variable", ["HOME", "JUPYTER_PATH", "JUPYTER_DATA_DIR"])
 def test_a_kernel_whose_python_is_gone_is_reported(empty: Patient, tmp_path: Path, variable: str) -> None:
     place = tmp_path / ".local/share/jupyter" if variable == "HOME" else tmp_path

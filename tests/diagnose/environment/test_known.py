@@ -22,12 +22,14 @@ def _remove_cublas(stack: Patient) -> None:
     metadata.write_text("\n".join(line for line in metadata.read_text().splitlines() if "cublas" not in line))
 
 
+@pytest.mark.thorough
 def test_a_library_that_is_missing_is_an_error(stack: Patient) -> None:
     _remove_cublas(stack)
     finding = stack.only("library-missing", Severity.ERROR)
     assert finding.commands == (pip("install", "nvidia-cublas-cu12"),)
 
 
+@pytest.mark.thorough
 def test_without_a_gpu_it_is_an_error_where_the_import_needs_it(stack: Patient) -> None:
     _remove_cublas(stack)
     stack.only("library-missing", Severity.ERROR, host())
@@ -105,6 +107,7 @@ def test_without_the_interpreter_the_loader_is_still_simulated(stack: Patient, t
     assert names(findings) == [("library-missing", "error")]
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("size", [-100, 100])
 def test_a_truncated_library_is_one_finding(stack: Patient, size: int) -> None:
     """Whether the loader reaches it and stops, or it ends after the part that the loader reads."""

@@ -13,6 +13,7 @@ from tests.binary.device_library import device_library
 from tests.diagnose.environment.on_disk import Patient, names
 
 
+@pytest.mark.thorough
 def test_unused_cuda_on_ld_library_path_is_harmless(stack: Patient, tmp_path: Path) -> None:
     """PyTorch's own path, DT_RPATH, comes before the variable."""
     stack.library("libcudart.so.12", root=tmp_path / "toolkit")
@@ -37,6 +38,7 @@ def off_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path / "my driver"
 
 
+@pytest.mark.thorough
 def test_the_only_path_to_the_driver_is_not_removed(stack: Patient, tmp_path: Path, off_path: Path) -> None:
     stack.library("libcudart.so.12", root=tmp_path / "toolkit")
     variables = {"LD_LIBRARY_PATH": f"{tmp_path}/toolkit/:{off_path}:{tmp_path}/mine"}
@@ -45,6 +47,7 @@ def test_the_only_path_to_the_driver_is_not_removed(stack: Patient, tmp_path: Pa
     assert f"keep {off_path}: the driver's library is found only there" in finding.fix
 
 
+@pytest.mark.thorough
 def test_advice_of_validate_on_foreign_libraries_also_keeps_the_driver(
     stack: Patient, tmp_path: Path, off_path: Path
 ) -> None:
@@ -56,11 +59,13 @@ def test_advice_of_validate_on_foreign_libraries_also_keeps_the_driver(
     assert found["foreign-library"].commands == (f"export LD_LIBRARY_PATH='{off_path}'",)
 
 
+@pytest.mark.thorough
 def test_a_directory_of_driver_libraries_is_not_a_leftover(stack: Patient, off_path: Path) -> None:
     device_library(off_path.parent / "nvml/libnvidia-ml.so.1", b"", soname="libnvidia-ml.so.1")
     assert names(stack.report(variables={"LD_LIBRARY_PATH": f"{off_path}:{off_path.parent}/nvml"}).findings) == []
 
 
+@pytest.mark.thorough
 def test_cuda_on_ld_library_path_of_another_major_that_is_loaded_is_an_error(stack: Patient, tmp_path: Path) -> None:
     stack.library("nvidia/cublas/lib/libcublas.so.12", "libcusolver.so.11", runpath="$ORIGIN")
     stack.library("nvidia/cublas/lib/libcusolver.so.11")
@@ -72,6 +77,7 @@ def test_cuda_on_ld_library_path_of_another_major_that_is_loaded_is_an_error(sta
     assert "It is of CUDA 11, and the environment's is of CUDA 12" in finding.cause
 
 
+@pytest.mark.thorough
 def test_copies_behind_those_that_are_loaded_are_mentioned(stack: Patient, tmp_path: Path) -> None:
     """A search path that leads to a directory of the machine."""
     stack.library("libcudart.so.12", root=tmp_path)
@@ -88,6 +94,7 @@ def test_directories_without_cuda_are_ignored(stack: Patient, tmp_path: Path) ->
     assert names(stack.report(variables={"LD_LIBRARY_PATH": f"{tmp_path}::/nonexistent"}).findings) == []
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("name", "severity"), [("libcudart.so.12", Severity.WARNING), ("libcudart.so.11.0", Severity.ERROR)]
 )
@@ -98,6 +105,7 @@ def test_a_preloaded_cuda_library_is_named(stack: Patient, tmp_path: Path, name:
     assert finding.commands == ("unset LD_PRELOAD",)
 
 
+@pytest.mark.thorough
 def test_a_preloaded_file_that_is_gone_is_left_out_by_the_loader(stack: Patient) -> None:
     stack.only("preloaded-library", Severity.INFO, variables={"LD_PRELOAD": "/nonexistent/libjemalloc.so.2"})
 
@@ -131,12 +139,14 @@ def test_parts_of_another_cudnn_on_ld_library_path_are_a_warning(stack: Patient,
     assert finding.commands == ("unset LD_LIBRARY_PATH",)
 
 
+@pytest.mark.thorough
 def test_parts_of_the_same_cudnn_on_ld_library_path_are_harmless(stack: Patient, tmp_path: Path) -> None:
     stack.library("libcudnn_engines_tensor_ir.so.9.10.2", root=tmp_path / "system")
     (tmp_path / "system/libcudnn_engines_tensor_ir.so.9").symlink_to("libcudnn_engines_tensor_ir.so.9.10.2")
     stack.only("library-path-unused", Severity.INFO, variables={"LD_LIBRARY_PATH": f"{tmp_path}/system"})
 
 
+@pytest.mark.thorough
 def test_a_file_on_ld_library_path_that_is_no_library_is_of_no_package(stack: Patient, tmp_path: Path) -> None:
     stack.library("nvidia/cublas/lib/libcublas.so.12", "libcusolver.so.11", runpath="$ORIGIN")
     stack.library("nvidia/cublas/lib/libcusolver.so.11")

@@ -47,6 +47,7 @@ def test_a_function_that_the_other_library_lacks_is_found_before_the_loader_does
     assert finding.evidence[-1] == "not there: __nvJitLinkComplete_12_5"
 
 
+@pytest.mark.thorough
 def test_libraries_of_one_release_are_no_fault(stack: Patient) -> None:
     _needing_link(stack.site, "12_5")
     _with_sparse(stack)
@@ -84,6 +85,7 @@ def test_symbols_are_those_that_the_file_exports_and_needs(tmp_path: Path) -> No
     assert defined_versions(tmp_path / LINK) == {"libnvJitLink.so.12"}
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(("version", "found"), [("9.5.1.17", True), ("9.10.1.4", False), ("9.12.0.46", False)])
 def test_a_cudnn_that_is_older_than_that_of_the_build_is_reported(stack: Patient, version: str, found: bool) -> None:
     stack.uninstall("nvidia-cudnn-cu12")

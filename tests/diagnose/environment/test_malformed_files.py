@@ -33,6 +33,7 @@ def thing(empty: Patient) -> Patient:
     return empty
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("file", "content", "why"),
     [
@@ -59,6 +60,7 @@ def test_malformed_metadata_of_a_package(thing: Patient, file: str, content: byt
     assert reason.startswith(why) or why in reason
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("file", "content", "why"),
     [

@@ -34,6 +34,7 @@ def test_a_few_files_that_are_gone_are_a_warning(stack: Patient) -> None:
     assert "but 1 of its 10 files are missing: 3.py" in finding.cause
 
 
+@pytest.mark.thorough
 def test_tests_and_headers_may_be_left_out(stack: Patient) -> None:
     left_out = ("torch/test/test_ops.py", "torch/tests/a.py", "torch/include/ATen.h", "torch/__pycache__/x.pyc")
     stack.uninstall("torch")
@@ -59,6 +60,7 @@ def test_a_library_of_another_size_than_recorded_was_written_over(stack: Patient
     assert finding.evidence == (f"{file} has {size} bytes, its RECORD says {size - 16}",)
 
 
+@pytest.mark.thorough
 def test_a_library_of_the_same_size_is_recognised_by_its_digest(stack: Patient) -> None:
     file = stack.site / CUDNN
     content = bytearray(file.read_bytes())

@@ -36,6 +36,7 @@ def test_bytes_that_are_no_text_are_reported(empty: Patient) -> None:
     empty.only("path-file-broken", Severity.WARNING)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     "text",
     [

@@ -8,6 +8,7 @@ from envsolve.model.finding import Severity
 from tests.diagnose.environment.on_disk import Patient, names, pip
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", ["_C.cpython-310-x86_64-linux-gnu.so", "_C.cp310-win_amd64.pyd"])
 def test_a_module_for_another_python_is_found(empty: Patient, name: str) -> None:
     empty.install("torchvision", "0.23.0", f"torchvision/{name}", "torchvision/__init__.py")
@@ -16,6 +17,7 @@ def test_a_module_for_another_python_is_found(empty: Patient, name: str) -> None
     assert finding.commands == (pip("install", "--force-reinstall --no-deps torchvision==0.23.0"),)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     "modules",
     [

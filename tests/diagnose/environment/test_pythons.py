@@ -82,6 +82,7 @@ def test_a_framework_from_pythonpath_is_a_warning(empty: Patient, tmp_path: Path
     assert findings[0].commands == ("unset PYTHONPATH",)
 
 
+@pytest.mark.thorough
 def test_a_framework_from_pythonpath_that_hides_the_environment_s_is_an_error(stack: Patient, tmp_path: Path) -> None:
     more = _elsewhere(tmp_path / "more", "torch==2.7.1")
     findings = stack.report(variables={"PYTHONPATH": str(more)}, before=[more]).findings
@@ -89,12 +90,14 @@ def test_a_framework_from_pythonpath_that_hides_the_environment_s_is_an_error(st
     assert "torch 2.7.1 is imported instead of 2.8.0" in findings[0].cause
 
 
+@pytest.mark.thorough
 def test_modules_of_one_s_own_on_pythonpath_are_no_fault(stack: Patient, tmp_path: Path) -> None:
     more = _elsewhere(tmp_path / "more", "mine==1.0")
     findings = stack.report(variables={"PYTHONPATH": f"{more}{os.pathsep}{tmp_path}/gone"}, before=[more]).findings
     assert names(findings) == []
 
 
+@pytest.mark.thorough
 def test_packages_in_the_users_own_directory_come_before_those_of_conda(stack: Patient, tmp_path: Path) -> None:
     users = _elsewhere(tmp_path / ".local/lib/python3.12/site-packages", "torch==2.7.1")
     findings = stack.report(variables={"HOME": str(tmp_path)}, before=[users]).findings

@@ -11,6 +11,7 @@ from envsolve.model.finding import Severity
 from tests.diagnose.environment.on_disk import Patient, names
 
 
+@pytest.mark.thorough
 def test_a_folder_that_pip_renamed_is_named_by_its_package(stack: Patient) -> None:
     (stack.site / "~orch").mkdir()
     (stack.site / "~orch-2.7.0.dist-info").mkdir()
@@ -46,6 +47,7 @@ def test_an_empty_folder_is_half_a_package(empty: Patient) -> None:
     assert "has no RECORD and METADATA" in finding.cause
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("installer", ["debian", None, "conda"])
 def test_other_installers_write_no_record(empty: Patient, installer: str | None) -> None:
     empty.install("torchvision", "0.23.0", installer=installer)

@@ -22,6 +22,7 @@ def _jax(patient: Patient, *, jax: str, jaxlib: str, plugin: str, pjrt: str) -> 
     patient.install("jax-cuda12-pjrt", pjrt, "jax_plugins/xla_cuda12/__init__.py")
 
 
+@pytest.mark.thorough
 def test_a_pin_that_differs_is_a_warning(stack: Patient) -> None:
     stack.uninstall("nvidia-cublas-cu12")
     libraries = [f"nvidia/cublas/lib/{it.name}" for it in (stack.site / "nvidia/cublas/lib").iterdir()]
@@ -32,6 +33,7 @@ def test_a_pin_that_differs_is_a_warning(stack: Patient) -> None:
     assert finding.commands == (stack.planned, pip("check", "").rstrip())
 
 
+@pytest.mark.thorough
 def test_a_missing_requirement_is_a_warning(stack: Patient) -> None:
     metadata = stack.folder("torch", "2.8.0") / "METADATA"
     metadata.write_text(metadata.read_text().replace("\n\n", "\nRequires-Dist: triton==3.4.0\n\n", 1))
@@ -39,6 +41,7 @@ def test_a_missing_requirement_is_a_warning(stack: Patient) -> None:
     assert finding.evidence == ("torch 2.8.0: triton==3.4.0; installed: none",)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     "requirement",
     [
@@ -125,6 +128,7 @@ def test_jax_and_its_parts_in_one_version_are_sound(empty: Patient) -> None:
     assert names(empty.report().findings) == []
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("versions", "title"),
     [
@@ -141,6 +145,7 @@ def test_jax_and_its_parts_in_several_versions_are_an_error(
     assert empty.only("companion-mismatch", Severity.ERROR).title == title
 
 
+@pytest.mark.thorough
 def test_known_problems_of_a_build_are_reported_beyond_its_metadata(empty: Patient) -> None:
     """TensorFlow 2.7 requires numpy>=1.14.5 and breaks with numpy 2."""
     empty.write("tensorflow/__init__.py")
@@ -156,12 +161,14 @@ def test_known_problems_of_a_build_are_reported_beyond_its_metadata(empty: Patie
     assert names(empty.report().findings) == []
 
 
+@pytest.mark.thorough
 def test_packages_outside_of_the_gpu_stack_are_left_to_pip_check(empty: Patient) -> None:
     empty.install("requests", "2.0", requires=["urllib3<2", "idna"])
     empty.install("urllib3", "2.2.0")
     assert names(empty.report().findings) == []
 
 
+@pytest.mark.thorough
 def test_a_replacement_package_satisfies_a_requirement(empty: Patient) -> None:
     empty.install("tf-keras", "2.20.0", requires=["tensorflow<2.21,>=2.20"])
     empty.install("tf-nightly", "2.20.0")

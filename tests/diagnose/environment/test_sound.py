@@ -18,11 +18,13 @@ from tests.diagnose.environment.on_disk import Patient, host, names
 from tests.diagnose.environment.static_environment import AMPERE
 
 
+@pytest.mark.thorough
 def test_a_sound_stack_gives_no_finding(stack: Patient) -> None:
     assert names(stack.report().findings) == []
     assert names(stack.report(host()).findings) == []
 
 
+@pytest.mark.thorough
 def test_the_inventory_is_reported_in_json(stack: Patient) -> None:
     inventory = json.loads(json.dumps(stack.report().inventory))
     assert inventory["prefix"] == str(stack.root)
@@ -55,6 +57,7 @@ def test_the_inventory_is_reported_in_json(stack: Patient) -> None:
     assert inventory["conda"] == []
 
 
+@pytest.mark.thorough
 def test_the_environment_that_runs_the_tests_has_no_errors_and_no_warnings() -> None:
     environ = {"PATH": os.environ.get("PATH", ""), "HOME": "/nonexistent"}
     with Children() as children:

@@ -36,6 +36,7 @@ def _only(findings: tuple[Finding, ...]) -> Finding:
     return finding
 
 
+@pytest.mark.thorough
 def test_a_sound_environment_has_no_findings_and_says_where_cuda_comes_from(environment: Environment) -> None:
     environment.nvidia()
     environment.torch()
@@ -52,6 +53,7 @@ def test_an_environment_without_frameworks_has_nothing_to_find(environment: Envi
     assert environment.examined(AMPERE) == StaticReport((), ())
 
 
+@pytest.mark.thorough
 def test_a_framework_without_code_for_the_gpu_is_named_with_what_it_has(environment: Environment) -> None:
     environment.nvidia()
     environment.torch()
@@ -70,6 +72,7 @@ def test_a_framework_that_has_only_ptx_for_the_gpu_works_after_a_while(environme
     assert "PTX for 9.0" in finding.cause
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("library", "fails"),
     [
@@ -90,6 +93,7 @@ def test_a_library_without_code_where_the_framework_has_some_breaks_a_part(
     assert f"7.5, 8.0 only: {fails} fail" in finding.cause
 
 
+@pytest.mark.thorough
 def test_a_missing_library_is_named_with_its_package_and_the_searched_paths(
     environment: Environment,
 ) -> None:
@@ -103,6 +107,7 @@ def test_a_missing_library_is_named_with_its_package_and_the_searched_paths(
     assert "looked in /etc/ld.so.cache (ld.so.cache)" in finding.evidence
 
 
+@pytest.mark.thorough
 def test_in_a_conda_environment_the_package_is_conda_s(environment: Environment) -> None:
     environment.nvidia(without=("libcublas.so.12",))
     environment.torch()
@@ -120,6 +125,7 @@ def test_libraries_that_tensorflow_opens_by_name_are_required_with_a_gpu(environ
     assert environment.examined().findings == ()
 
 
+@pytest.mark.thorough
 def test_a_foreign_library_is_found_if_the_search_path_allows_it(environment: Environment, tmp_path: Path) -> None:
     """DT_RUNPATH, of TensorFlow, is searched after LD_LIBRARY_PATH; DT_RPATH, of PyTorch, before."""
     environment.nvidia()
@@ -139,6 +145,7 @@ def test_a_foreign_library_is_found_if_the_search_path_allows_it(environment: En
     assert Owner.SYSTEM in {it.owner for it in report.libraries if it.soname == "libcudart.so.12"}
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("where", ["beside", "needed"])
 def test_a_foreign_library_of_another_major_is_an_error(where: str, environment: Environment, tmp_path: Path) -> None:
     """libcusolver.so.11 is part of CUDA 11 and of CUDA 12: the libraries beside it, or those it needs, show which."""
@@ -190,6 +197,7 @@ def test_two_majors_of_one_component_are_reported_across_frameworks(environment:
     ]
 
 
+@pytest.mark.thorough
 def test_two_majors_in_one_framework_are_an_error(environment: Environment) -> None:
     environment.nvidia()
     environment.library("nvidia/cublas/lib/libcudart.so.13")
@@ -200,6 +208,7 @@ def test_two_majors_in_one_framework_are_an_error(environment: Environment) -> N
     assert "PyTorch loads both" in finding.cause
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("damage", "title"),
     [
@@ -226,6 +235,7 @@ def test_a_damaged_library_is_named_with_its_package(damage: str, title: str, en
     assert finding.commands == ("pip install --force-reinstall --no-deps --no-cache-dir nvidia-cudnn-cu12==9.10.2.21",)
 
 
+@pytest.mark.thorough
 def test_a_missing_driver_is_not_a_fault_of_the_environment(environment: Environment) -> None:
     environment.nvidia()
     environment.torch()

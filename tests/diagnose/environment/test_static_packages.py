@@ -62,6 +62,7 @@ def environment(tmp_path: Path) -> Environment:
     return Environment(tmp_path)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(("install", "evidence"), CPU_BUILDS.values(), ids=CPU_BUILDS)
 def test_a_cpu_build_is_found_where_a_gpu_is(
     install: Callable[[Environment], None], evidence: str, environment: Environment
@@ -94,6 +95,7 @@ def test_an_old_jaxlib_with_cuda_inside_is_no_cpu_build(environment: Environment
     assert environment.examined(AMPERE).findings == ()
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("first", "second", "shared"),
     [

@@ -14,6 +14,7 @@ IS_FALSE = ">>> torch.cuda.is_available()\nFalse"
 # PyTorch
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("text", "known", "expected"),
     [

@@ -17,6 +17,7 @@ def outdated(part: str, built: int, least: int, found: int, margin: str = "") ->
     return OUTDATED.format(part=part, built=built, least=least, found=found, margin=margin)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("margin", ["", "E   ", "E       "])
 @pytest.mark.parametrize(
     ("part", "numbers", "versions"),

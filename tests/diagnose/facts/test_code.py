@@ -146,11 +146,13 @@ WAYS = [
 ]
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(("text", "known", "expected"), WAYS)
 def test_the_build_is_older_or_newer_than_the_gpu(text: str, known: Known, expected: list[str]) -> None:
     assert causes_of(text, known) == expected
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("known", "words"),
     [

@@ -125,6 +125,7 @@ The following packages are incompatible
       └─ pytorch {} , which conflicts with any installable versions previously reported."""
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("requested", "needed", "decides"),
     [

@@ -11,6 +11,7 @@ from tests.diagnose.facts.package_cases import causes_of, words_of
 NOT_AVAILABLE = "PackagesNotFoundError: The following packages are not available from current channels:\n  - {}\n{}"
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("wanted", "channels", "cause"),
     [

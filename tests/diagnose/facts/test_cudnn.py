@@ -13,6 +13,7 @@ from tests.diagnose.facts.library_cases import causes_of, words_of
 LOADED = "Loaded runtime CuDNN library: {} but source was compiled with: {}."
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("number", "version"),
     [
@@ -31,6 +32,7 @@ def test_a_number_is_read_as_cudnn_counts(number: str, version: str) -> None:
     assert words_of(LOADED.format(number, "1.0")).startswith(f"cuDNN {version} is loaded")
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("found", "built", "cause"),
     [
@@ -49,6 +51,7 @@ def test_the_older_version_decides(found: str, built: str, cause: str) -> None:
     assert built in answer
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("found", "built", "given", "command"),
     [
@@ -151,6 +154,7 @@ HANDLE = "tensorflow/stream_executor/cuda/cuda_dnn.cc:334] Could not create cudn
 STARTED = "RuntimeError: cuDNN error: CUDNN_STATUS_NOT_INITIALIZED"
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("text", "given", "first"),
     [

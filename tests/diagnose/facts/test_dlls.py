@@ -14,6 +14,7 @@ from tests.diagnose.facts.library_cases import case_of, causes_of, words_of
 DLL = r"OSError: [WinError {}] {}. Error loading \"C:\env\lib\site-packages\torch\lib\{}\" or one of its dependencies."
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("code", "name", "first"),
     [

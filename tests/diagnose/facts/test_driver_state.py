@@ -28,6 +28,7 @@ NUMBERS = [
 ]
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(("number", "cause"), NUMBERS)
 def test_a_number_means_what_its_words_mean(number: str, cause: str) -> None:
     assert (
@@ -198,6 +199,7 @@ NAMED = [
 ]
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(("nvml_fields", "parts", "clues", "expected"), NAMED)
 def test_the_reported_versions_are_named(
     nvml_fields: dict[str, str], parts: dict[str, str], clues: dict[str, str], expected: str

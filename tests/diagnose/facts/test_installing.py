@@ -253,6 +253,7 @@ def test_only_the_matrix_says_that_a_build_never_was(requested: str, listed: str
     assert expected in words_of(text)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     "requirement", ["torch==2.4.1", "torch==1.13.1", "tensorflow==2.16.1", "onnxruntime", "triton"]
 )
@@ -262,6 +263,7 @@ def test_a_mac_user_is_never_sent_to_linux(requirement: str, versions: str) -> N
     assert "Linux" not in words_of(text, given)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("requested", "listed", "platform", "expected"),
     [

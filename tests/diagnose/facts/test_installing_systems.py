@@ -36,6 +36,7 @@ def test_packages_that_have_code_for_cuda_in_every_wheel(package: str, expected:
     assert for_cuda(case, case.sightings) == expected
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("package", ["onnxruntime-gpu", "onnxruntime-gpu==1.17.1", "cupy-cuda12x", "paddlepaddle-gpu"])
 @pytest.mark.parametrize("text", [NONE, UNLISTED])
 def test_a_mac_has_no_package_for_cuda(text: str, package: str) -> None:

@@ -16,6 +16,7 @@ from envsolve.model.versions import CudaVersion
 from tests.diagnose.facts.library_cases import KNOWLEDGE, case_of, causes_of, words_of
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("file_name", "owner"),
     [
@@ -76,6 +77,7 @@ def test_a_number_belongs_to_the_name_and_stands_for_toolkits(file_name: str, sp
     assert str(span_of(KNOWLEDGE, file_name)) == span
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("span", "shortly"),
     [
@@ -127,6 +129,7 @@ def test_the_toolkit_that_is_there_decides_why_it_is_not_found(text: str, causes
     assert causes_of(text) == [f"cuda-library-{it}" for it in causes]
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("text", "given", "causes"),
     [

@@ -76,6 +76,7 @@ def test_a_program_in_java_gets_no_command_of_pip() -> None:
     assert 'pip install "' not in answer
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("place", ["lib", "lib/python3.11/site-packages/nvidia/cuda_runtime/lib"])
 def test_the_file_is_searched_in_the_given_environment(tmp_path: Path, place: str) -> None:
     directory = tmp_path / place

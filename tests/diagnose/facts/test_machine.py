@@ -145,12 +145,14 @@ def test_pytorchs_own_check_of_device_numbers_may_be_mig() -> None:
     assert cause_ids(Known(), seen("invalid-device", line=ASSERT)) == ["invalid-device", "mig-one-device"]
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("symptom", [it.id for it in Tables().symptoms.values() if not it.explains])
 def test_facts_mean_nothing_alone(symptom: str) -> None:
     assert symptom not in shipped().rules
     assert diagnoses_of(case_of(Known(), seen(symptom)), Tables()) == ()
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("symptom", shipped().rules)
 def test_every_rule_is_used_with_all_its_facts(symptom: str) -> None:
     """No rule fails because of a missing field, and no text has gaps, on any kind of machine."""

@@ -68,6 +68,7 @@ def test_a_symbol_shows_what_is_incompatible(library: str, symbol: str, causes: 
     assert causes_of(UNDEFINED.format(library, symbol)) == causes
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("symbol", "given", "expected", "unexpected"),
     [
@@ -99,6 +100,7 @@ def test_a_mangled_name_shows_the_abi_and_the_generation(
     assert unexpected not in words
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("torch", "abi"),
     [
@@ -131,6 +133,7 @@ def test_a_pytorch_that_is_not_pips_is_named(text: str, given: Given | None, who
     assert words_of(f"{text}\n{line}", given).startswith(f"torch-scatter was built for {whose}\n")
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("symbol", "nccl", "driver", "runtime"),
     [

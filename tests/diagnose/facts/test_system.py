@@ -101,6 +101,7 @@ def test_a_release_that_the_matrix_knows_to_be_broken(text: str, given: Given | 
     assert expected in words_of(text, given)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("text", "given", "causes"),
     [

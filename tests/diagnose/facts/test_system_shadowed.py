@@ -63,6 +63,7 @@ STANDARD_NAME = "since it has the same name as the standard library module named
 LIBRARY_NAME = "if it has the same name as a library you intended to import)"
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("text", "causes"),
     [

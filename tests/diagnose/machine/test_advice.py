@@ -99,6 +99,7 @@ def test_an_old_gpu_names_the_last_driver(tmp_path: Path) -> None:
     assert finding.commands == ("sudo ubuntu-drivers install nvidia:580",)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("number", sorted(shipped().numbers))
 def test_no_advice_to_install_a_driver_that_drops_the_gpu(number: int, tmp_path: Path) -> None:
     """Every error that libcuda knows, on a machine whose GPU ends with R580."""
@@ -195,6 +196,7 @@ def test_a_variable_that_the_driver_does_not_need_may_be_removed(tmp_path: Path)
     assert finding.commands == ("unset LD_LIBRARY_PATH",)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("driver", ["run/opengl-driver/lib", "usr/lib/wsl/lib", "apps/modules/driver/580/lib64"])
 def test_only_harmful_parts_of_a_variable_are_removed(driver: str, tmp_path: Path) -> None:
     case = _on_the_path("/srv/cuda 11.8/lib64/", f"/{driver}", "/home/me/my lib", driver=driver)

@@ -193,6 +193,7 @@ def test_the_inventory_is_json_and_shows_no_other_variable(tmp_path: Path) -> No
     ]
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("files", "version"),
     [

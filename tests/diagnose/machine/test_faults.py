@@ -56,10 +56,12 @@ def fault(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
     return Fault(root, examined(root, case).findings, expected)
 
 
+@pytest.mark.thorough
 def test_a_fault_is_found_and_nothing_else(fault: Fault) -> None:
     assert {finding.id: finding.severity for finding in fault.findings} == fault.expected
 
 
+@pytest.mark.thorough
 def test_findings_are_whole(fault: Fault) -> None:
     for finding in fault.findings:
         for text in (finding.title, finding.cause, finding.fix):

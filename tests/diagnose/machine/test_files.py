@@ -100,6 +100,7 @@ def test_a_variable_that_is_no_path_harms_nothing(tmp_path: Path) -> None:
     assert ids == {"cuda-home-wrong", "library-path-empty-entry", "libdevice-missing"}
 
 
+@pytest.mark.thorough
 def test_an_unreadable_directory_becomes_a_finding(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     given = survey_of(tmp_path, Case({"opt/a/libcudart.so.12": library()}, environ={"LD_LIBRARY_PATH": "/opt/a"}))
     scandir = os.scandir
@@ -128,6 +129,7 @@ def test_garbage_in_files_does_not_end_the_examination(content: bytes, tmp_path:
     assert [it for it in report.findings if it.id == "check-not-made"] == []
 
 
+@pytest.mark.thorough
 def test_the_machine_of_the_tests_can_be_examined() -> None:
     machine = Machine(this_platform(), dict(os.environ))
     report = examine_machine(Survey(machine, examine(machine, thorough=False), MATRIX))

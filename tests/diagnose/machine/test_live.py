@@ -10,6 +10,8 @@ import pytest
 
 from tests.fake_driver.builder import GTX_1080_TI, Device, FakeDriver
 
+pytestmark = pytest.mark.thorough
+
 EXAMINE = """
 import json, os
 from envsolve.diagnose.machine import Survey, examine_machine
@@ -41,7 +43,6 @@ def test_a_driver_that_works_has_no_error(fake_driver: FakeDriver) -> None:
     assert libcuda["origin"] == "LD_LIBRARY_PATH"
 
 
-@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("errors", "identifier"),
     [
@@ -59,7 +60,6 @@ def test_problems_reported_by_the_driver_are_found(
     assert [it["id"] for it in findings.values() if it["severity"] == "error"] == [identifier]
 
 
-@pytest.mark.thorough
 def test_a_variable_that_hides_the_gpu_is_found(fake_driver: FakeDriver) -> None:
     environ = fake_driver.environ(driver="580.65.06", cuda="13.0", devices=[H100])
     findings, _ = examined({**environ, "CUDA_VISIBLE_DEVICES": "1"})

@@ -67,6 +67,7 @@ CASES = {
 }
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", CASES)
 def test_the_cause_is_reported_and_not_its_symptoms(name: str, tmp_path: Path) -> None:
     case, expected = {**DRIVER_FAULTS, **PLACE_FAULTS}[name]

@@ -49,6 +49,7 @@ def test_a_healthy_windows_has_no_finding(tmp_path: Path) -> None:
     ]
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("files", "environ", "expected"),
     [

@@ -152,6 +152,7 @@ def test_the_last_line_of_a_log_of_any_kind_is_found_in_little_memory(kind: str)
     assert peak < 60 << 20
 
 
+@pytest.mark.thorough
 def test_different_lines_are_all_reported_in_order() -> None:
     raw = log("unique", 1 << 19).read()
     texts = raw.decode().splitlines()

@@ -80,6 +80,7 @@ def test_a_long_line_is_split_into_overlapping_pieces() -> None:
     assert whole == text
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("kind", LINES)
 def test_a_log_of_any_kind_is_read_to_its_end(kind: str) -> None:
     last = None

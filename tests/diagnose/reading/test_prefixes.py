@@ -60,11 +60,13 @@ BEFORE = [
 ]
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("prefix", BEFORE)
 def test_a_prefix_is_removed(prefix: str) -> None:
     assert without_prefixes(prefix + ERROR) == ERROR
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("prefix", BEFORE)
 def test_the_indentation_of_the_program_stays(prefix: str) -> None:
     assert without_prefixes(f'{prefix}  File "x.py", line 1') == '  File "x.py", line 1'
@@ -100,6 +102,7 @@ def test_other_lines_stay(line: str) -> None:
     assert without_prefixes(line) == line
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("prefix", BEFORE)
 def test_no_prefix_is_in_an_answer(prefix: str) -> None:
     lines = [
@@ -114,6 +117,7 @@ def test_no_prefix_is_in_an_answer(prefix: str) -> None:
     assert [it.as_json() for it in behind.findings] == [it.as_json() for it in plain.findings]
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     "part", ["[", "(", "a", " ", "2024-05-01 12:00:00 ", "a-b2c4d6-", "[1.123456]", "(a=b ", "Z ", "x  | "]
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
@@ -52,6 +53,7 @@ def joined(pieces: list[bytes]) -> bytes:
     return whole
 
 
+@pytest.mark.thorough
 @given(
     TEXTS.filter(lambda text: all(len(it) <= LONGEST for _, it in numbered(text))),
     st.lists(st.integers(1, 12_000), min_size=1),

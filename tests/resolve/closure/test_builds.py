@@ -42,6 +42,7 @@ def listed(server: IndexServer, path: str, backend: bytes) -> list[str]:
     return ["--index-url", shelf.index_url]
 
 
+@pytest.mark.thorough
 def test_a_build_gives_the_requirements_of_the_package(
     server: IndexServer, words: list[str], envsolve: Envsolve
 ) -> None:
@@ -50,6 +51,7 @@ def test_a_build_gives_the_requirements_of_the_package(
     assert [it["name"] for it in tomli.loads(result.out)["packages"]] == ["app", "part"]
 
 
+@pytest.mark.thorough
 def test_the_metadata_of_a_build_is_cached_and_used_when_builds_are_not_allowed(
     server: IndexServer, words: list[str], envsolve: Envsolve, tmp_path: Path
 ) -> None:

@@ -12,6 +12,8 @@ from tests.conftest import Envsolve
 from tests.index.server import IndexServer
 from tests.resolve.closure.world import small_world, words_of
 
+pytestmark = pytest.mark.thorough
+
 CASES = {
     f"{path.stem}: {case['name']}": case
     for path in sorted((Path(__file__).parents[2] / "cases" / "closure").glob("*.toml"))

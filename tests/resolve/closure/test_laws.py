@@ -17,19 +17,19 @@ from tests.laws import examples
 from tests.resolve.closure.drawn import Drawn, Pins, resolved, worlds
 from tests.resolve.closure.reference import is_met, reached, solutions
 
+pytestmark = pytest.mark.thorough
+
 often = settings(max_examples=examples(150), deadline=None)
 sometimes = settings(max_examples=examples(50), deadline=None, suppress_health_check=[HealthCheck.filter_too_much])
 """Many worlds that are drawn have no answer, about which there is nothing to say."""
 
 
-@pytest.mark.thorough
 @often
 @given(worlds())
 def test_a_solution_is_found_exactly_if_one_exists(world: Drawn) -> None:
     assert (resolved(world) is not None) is any(True for _ in solutions(world))
 
 
-@pytest.mark.thorough
 @often
 @given(worlds())
 def test_a_solution_meets_every_requirement_without_unneeded_packages(world: Drawn) -> None:
@@ -40,7 +40,6 @@ def test_a_solution_meets_every_requirement_without_unneeded_packages(world: Dra
     assert {name for name, _ in reached(world, pins)} == pins.keys()
 
 
-@pytest.mark.thorough
 @often
 @given(worlds())
 def test_no_version_could_be_newer_with_all_others_unchanged(world: Drawn) -> None:
@@ -57,7 +56,6 @@ def test_the_same_question_has_the_same_answer(world: Drawn) -> None:
     assert resolved(world) == resolved(world)
 
 
-@pytest.mark.thorough
 @sometimes
 @given(worlds())
 def test_the_order_of_the_lines_does_not_matter_without_conflicts(world: Drawn) -> None:

@@ -29,6 +29,7 @@ def most(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     return seen
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("line", ["a>=1.0", "a>=1.0.{}", "a<=2.0.{}", "a!=9.{}", "a[x]>=1.0.{}"])
 def test_requirements_that_allow_the_same_versions_are_merged(line: str, most: list[int]) -> None:
     world = Drawn({"a": {"1.0": [], "2.0": [], "3.0": []}}, tuple(line.format(number) for number in range(MANY)))
@@ -38,6 +39,7 @@ def test_requirements_that_allow_the_same_versions_are_merged(line: str, most: l
     assert max(most) <= 6
 
 
+@pytest.mark.thorough
 def test_a_requirement_that_nothing_meets_is_not_lost(most: list[int]) -> None:
     world = Drawn({"a": {"1.0": []}}, (*(f"a>=0.{number}" for number in range(MANY)), "a>=2"))
     assert resolved(world) is None

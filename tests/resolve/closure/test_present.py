@@ -183,6 +183,7 @@ def test_one_file_by_its_address_is_not_what_conda_installs() -> None:
     assert reason == f"the command line requires numpy @ https://{place}, and conda installs numpy 1.26.4"
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("version", "requested", "is_met"),
     [
@@ -223,6 +224,7 @@ def test_another_locked_version_of_a_present_package_is_not_restored() -> None:
         assert pins == {"pandas": "1.0"}
 
 
+@pytest.mark.thorough
 @settings(max_examples=examples(100), deadline=None)
 @given(worlds(), st.data())
 def test_a_present_package_is_the_only_version_of_its_project(world: Drawn, data: st.DataObject) -> None:

@@ -19,6 +19,7 @@ SEEDS = range(30)
 FAST = 10
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("number", [it if it < FAST else pytest.param(it, marks=pytest.mark.thorough) for it in SEEDS])
 def test_uv_agrees_whether_there_is_a_solution(number: int, server: IndexServer, tmp_path: Path) -> None:
     world = drawn(number)
