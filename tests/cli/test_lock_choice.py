@@ -197,6 +197,19 @@ def test_a_framework_below_its_newest_version_is_reported_with_the_reason(
     assert "note: torch 2.8.0 is used, not 2.15.0: pins 2.0 requires torch==2.8.0\n" in done.err
 
 
+def test_a_reason_that_admits_newer_versions_is_not_the_only_one(envsolve: Envsolve, world: IndexServer) -> None:
+    world.add("torch", [torch("2.13.0", tags=CP312)])
+    world.add("trainer", [dated("trainer", "2.0", NEW, ("torch<2.15", "xformers"))])
+    world.add("base", [dated("base", "1.0", OLD), dated("base", "2.0", NEWER, ("nowhere",)), dated("base", "3.0", NEW)])
+    world.add("above", [dated("above", "2.0", NEW, ("base<3",))])
+    done = lock(envsolve, world, "-f", "pytorch", "trainer", "above>=2", "base")
+    loads = "xformers<=0.0.35,>=0.0.33.post1 loads the libraries of CUDA 12, this stack has CUDA 13.0"
+    limit = "trainer 2.0 requires torch<2.15"
+    assert f"note: torch 2.8.0 is used, not 2.15.0: {limit}, and 2.13.0 does not fit: {loads}\n" in done.err
+    limit, conflict = "above 2.0 requires base<3", "no package index has nowhere"
+    assert f"note: base 1.0 is 79 months older than 3.0: {limit}, and 2.0 does not fit: {conflict}" in done.err
+
+
 def test_libraries_that_a_build_loads_limit_it_and_are_reported(envsolve: Envsolve, world: IndexServer) -> None:
     done = lock(envsolve, world, "-f", "pytorch==2.8.*", "torchcodec")
     loads = "torchcodec<=0.17.0,>=0.14.0 loads the libraries of CUDA 13, this stack has CUDA 12.8"
@@ -263,9 +276,12 @@ def test_a_cpu_build_under_another_name_meets_a_bound_in_an_extra(envsolve: Envs
 
 def test_of_builds_for_another_cuda_the_lock_names_the_newest(envsolve: Envsolve, world: IndexServer) -> None:
     """The matrix has torchcodec 0.11 and 0.14 to 0.17 as builds for CUDA 13, each as a range of its own."""
-    world.add("torchcodec", [dated("torchcodec", version, NEW) for version in ("0.7.0", "0.11.0", "0.17.0")])
-    found = lock(envsolve, world, "-f", "pytorch==2.8.*", "torchcodec").out
+    world.add("torchcodec", [dated("torchcodec", version, NEW) for version in ("0.11.0", "0.17.0")])
+    done = lock(envsolve, world, "-f", "pytorch==2.8.*", "torchcodec")
+    found = done.out
     assert pins_in(found)["torchcodec"] == "0.7.0"
+    assert "note: torchcodec 0.7.0 is 8 months older than 0.17.0: " in done.err
+    assert "does not fit" not in done.err
     (reason,) = (because for name, because in reasons_in(found) if name == "torchcodec")
     assert reason.startswith("torchcodec<=0.17.0,>=0.14.0 loads the libraries of CUDA 13, ")
 

@@ -14,6 +14,7 @@ from envsolve.app.packages.lock_stacks import Attempt
 from envsolve.app.request.command import way_out
 from envsolve.boundary.secrets import without_secrets
 from envsolve.errors import UnsolvableError
+from envsolve.frameworks import FRAMEWORK_OF_WHEEL
 from envsolve.index.metadata import corrected as read_as
 from envsolve.matrix.load import Matrix
 from envsolve.model.host import Platform
@@ -22,7 +23,7 @@ from envsolve.model.note import Note
 from envsolve.model.package import Pin
 from envsolve.model.prose import sentence_list
 from envsolve.model.request import Request
-from envsolve.model.solution import Solution
+from envsolve.model.solution import Problem, Solution
 from envsolve.resolve.closure.behind import Behind
 from envsolve.resolve.closure.resolve import Found
 from envsolve.resolve.closure.unknown_builds import is_about_cuda
@@ -85,14 +86,19 @@ class Notes:
             if it.name not in of_stack and months < _FEW_MONTHS:
                 continue
             age = f" is {months:.0f} months older than" if months >= _FEW_MONTHS else " is used, not"
-            because, command, every = next(iter(it.limited_by), ""), None, it.limited_by
-            if not because:
-                refused = self._refusal_of_newest(it, is_of_stack=it.name in of_stack)
-                because = "newer ones do not fit" if refused is None else inline_text(refused)
-                if refused is None and self._search.versions.get(it.name) == it.version:
-                    because = f"the existing lock keeps it; -P {it.name} takes a newer one"
-                hints, every = ((), ()) if refused is None else (refused.hints, (refused.message, *refused.cause))
-                command = next((hint.command for hint in hints if hint.command), None)
+            limit, command, every = next(iter(it.limited_by), ""), None, it.limited_by
+            refused = None if limit and not it.admitted else self._refusal_of_newer(it, is_of_stack=it.name in of_stack)
+            because = limit or "newer ones do not fit"
+            if refused is not None:
+                because = (
+                    f"{limit}, and {it.admitted} does not fit: {inline_text(refused)}"
+                    if limit
+                    else inline_text(refused)
+                )
+                every = (*every, refused.message, *refused.cause)
+                command = next((hint.command for hint in refused.hints if hint.command), None)
+            elif not limit and self._search.versions.get(it.name) == it.version:
+                because = f"the existing lock keeps it; -P {it.name} takes a newer one"
             note = Note("held-back", f"{it.name} {it.version}{age} {it.newest}: {because}", command)
             yield note.about(
                 name=it.name,
@@ -102,12 +108,13 @@ class Notes:
                 because="; ".join(every) or because,
             )
 
-    def _refusal_of_newest(self, it: Behind, *, is_of_stack: bool) -> UnsolvableError | None:
-        """Return why the newest version does not fit, found by a search for it or for the best stack."""
+    def _refusal_of_newer(self, it: Behind, *, is_of_stack: bool) -> UnsolvableError | None:
+        """Why the newest version that its limits admit does not fit, found by a search for it or for its stack."""
         resolved = self._resolved
-        if is_of_stack:
-            return self._search.refusal_of(resolved.best, resolved.floors)
-        return self._search.refusal_of(resolved.attempt, {it.name: it.newest})
+        if not is_of_stack:
+            return self._search.refusal_of(resolved.attempt, {it.name: it.admitted or it.newest})
+        stack = self._search.best_stack(_with(resolved.best.problem, it)) if it.admitted else resolved.best
+        return None if stack is None else self._search.refusal_of(stack, resolved.floors)
 
     def _older_cuda(self) -> Iterator[Note]:
         """Builds of the newest version for a CUDA that is older than the newest that runs on the target."""
@@ -180,6 +187,13 @@ class Notes:
         requested = ((origin, need) for need, origin in self._wanted.replaced)
         every = ((who, need, versions.get(need.name)) for who, need in (*requested, *found.replaced))
         return list(dict.fromkeys(it for it in every if not _is_met(*it[1:])))
+
+
+def _with(problem: Problem, behind: Behind) -> Problem:
+    """``problem`` with the admitted version of a framework."""
+    name, version = FRAMEWORK_OF_WHEEL[behind.name], SpecifierSet(f"=={behind.admitted}")
+    of = (it._replace(specifier=version) if it.framework == name else it for it in problem.frameworks)
+    return problem._replace(frameworks=tuple(of))
 
 
 def _is_met(need: Need, version: str | None) -> bool:

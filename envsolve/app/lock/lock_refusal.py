@@ -31,6 +31,7 @@ from envsolve.resolve.closure.explain import (
     fitting_versions,
     glibc_needed_in,
     missing,
+    newest_excluded,
     other_python_for,
     reasons_of,
     versions,
@@ -183,7 +184,7 @@ class _Reasons:
 def _most_telling(error: UnsolvableError, conflict: Conflict, of_folders: Sequence[str]) -> str:
     """The cause that tells more than the message of the error; "" if none does."""
     if error.code == PACKAGES_CONFLICT:
-        return next(iter((*between_packages(conflict), *reversed(error.cause))), "")
+        return next(iter((*newest_excluded(conflict), *between_packages(conflict), *reversed(error.cause))), "")
     return of_folders[-1] if of_folders else ""
 
 

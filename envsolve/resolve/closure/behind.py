@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from functools import reduce
 from math import inf
+from operator import and_
 from typing import NamedTuple
 
 from envsolve.errors import OutsideError
@@ -39,6 +41,8 @@ class Behind(NamedTuple):
     """The minimum versions for a search for the newest."""
     is_of_stack: bool = False
     """Whether the stack or the GPU excludes newer versions, and not only other packages."""
+    admitted: str = ""
+    """The newest version that ``limited_by`` and the stack admit, if newer than the chosen one: more excludes it."""
 
 
 def behind(picks: Mapping[str, Pick], reached: Reached, newest: Mapping[str, str], limits: Limits) -> Iterator[Behind]:
@@ -51,10 +55,9 @@ def behind(picks: Mapping[str, Pick], reached: Reached, newest: Mapping[str, str
         if pick is None or not _is_older(pick.version, version):
             continue
         position = pick.releases.position(version)
-        reasons = dict.fromkeys(it.because for it in limits(name) if it.because and not _is_within(it, pick, position))
-        of_stack = bool(reasons)
-        reasons |= dict.fromkeys(
-            f"{by} {picks[by].version} requires {requirement}"
+        of_stack = [it for it in limits(name) if it.because and not _is_within(it, pick, position)]
+        others = [
+            (requirement, by)
             for requirement, by in sorted(
                 (it for requirements in reached.values() for it in requirements), key=lambda it: it[1] not in newest
             )
@@ -63,9 +66,13 @@ def behind(picks: Mapping[str, Pick], reached: Reached, newest: Mapping[str, str
             and not _is_virtual(picks[by])
             and not _admits(requirement, version)
             if not (name in FRAMEWORK_OF_WHEEL and by in OWN_INDEX)
-        )
+        ]
+        masks = [*(it.admitted(pick.releases) for it in limits(name)), *(it.mask for it, _ in others)]
+        reasons = dict.fromkeys(it.because for it in of_stack)
+        reasons |= dict.fromkeys(f"{by} {picks[by].version} requires {requirement}" for requirement, by in others)
         floor = {} if position is None else {name: position}
-        yield Behind(name, pick.version, version, _months(pick, position), tuple(reasons), floor, of_stack)
+        months, admitted = _months(pick, position), _newest_in(masks, pick) if reasons else ""
+        yield Behind(name, pick.version, version, months, tuple(reasons), floor, bool(of_stack), admitted)
 
 
 def beyond_glibc(
@@ -95,6 +102,15 @@ def _is_older(version: str, other: str) -> bool:
 
 def _is_virtual(pick: Pick) -> bool:
     return isinstance(pick.releases, VirtualReleases)
+
+
+def _newest_in(masks: Sequence[int], pick: Pick) -> str:
+    """The newest version in all of ``masks`` if it is newer than the picked one, or else ""."""
+    if _is_virtual(pick):
+        return ""
+    position = pick.releases.newest(reduce(and_, masks, pick.releases.mask("")))
+    version = "" if position is None else pick.releases.project.versions[position]
+    return version if _is_older(pick.version, version) else ""
 
 
 def _is_within(limit: Limit, pick: Pick, position: int | None) -> bool:

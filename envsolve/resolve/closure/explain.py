@@ -62,7 +62,7 @@ def explain(conflict: Conflict) -> list[str]:
     texts: dict[_Kind, list[str]] = {kind: [] for kind in _Kind}
     for kind, text in dict.fromkeys(_sentences(conflict)):
         texts[kind].append(text)
-    kinds = (_Kind.GPU, _Kind.CONSTRAINT, _Kind.FILES, _Kind.STACK, _Kind.LIMIT)
+    kinds = (_Kind.GPU, _Kind.CONSTRAINT, _Kind.FILES, _Kind.LIMIT, _Kind.STACK)
     facts = [text for kind in kinds for text in texts[kind]]
     request, package = texts[_Kind.REQUEST], texts[_Kind.PACKAGE]
     first = (*request[:1], *package[:1], *facts[:1])
@@ -73,6 +73,16 @@ def explain(conflict: Conflict) -> list[str]:
 def between_packages(conflict: Conflict) -> list[str]:
     """Return the first conflicting requirements of packages."""
     return [text for kind, text in dict.fromkeys(_sentences(conflict)) if kind is _Kind.PACKAGE][:_FEW]
+
+
+def newest_excluded(conflict: Conflict) -> Iterator[str]:
+    """Why the stack excludes the newest required version of a contested project, for each of them."""
+    for name in contested(conflict):
+        releases = _releases(name, conflict)
+        position = None if releases is None else releases.newest(_required(name, conflict) & releases.mask(""))
+        if releases is not None and position is not None:
+            limits = (it for it in conflict.provider.world.limits(name) if it.because)
+            yield from (it.because for it in limits if not it.admitted(releases) >> position & 1)
 
 
 def _sentences(conflict: Conflict) -> Iterator[_Sentence]:
