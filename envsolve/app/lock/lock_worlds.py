@@ -35,7 +35,6 @@ from envsolve.model.request import LockedVersions, Packages, Request
 from envsolve.model.solution import Problem
 from envsolve.resolve.closure.ages import days_of
 from envsolve.resolve.closure.bounds import THE_STACK
-from envsolve.resolve.closure.explain import contested
 from envsolve.resolve.closure.newest import Ages, Answer, Candidates, Newest, newest_positions
 from envsolve.resolve.closure.releases import Fit, Sources
 from envsolve.resolve.closure.resolve import Conflict, Progress
@@ -140,8 +139,8 @@ class Worlds:
         self.in_part = in_part
         self._more = more
         self._as_if_built = as_if_built or request.packages.allow_builds
-        self.conflicts: tuple[Conflict, ...] = ()
-        """Why there is no answer, for each world."""
+        self.conflicts: Mapping[str, Conflict] = {}
+        """Why there is no answer, for each Python: with source distributions if these were searched."""
         self._worlds: list[World] = []
         self._alike: dict[tuple[str, str], RawFile] = {}
         self._known: dict[Interpreter, Known] = {}
@@ -214,7 +213,8 @@ class Worlds:
         rank = partial(self._ranked, worlds[0].world)
         search = Newest(worlds, named, windowed, rank, ages, end, existing, progress)
         found = search.answer()
-        self.conflicts = tuple(search.conflicts.values())
+        conflicts = (it for _, it in sorted(search.conflicts.items()))
+        self.conflicts = {it.provider.world.wanted.interpreter.minor_version: it for it in conflicts}
         return None if found is None else self._chosen(found)
 
     @property
@@ -224,7 +224,7 @@ class Worlds:
 
     def is_about_builds(self, conflict: Conflict) -> bool:
         """Whether builds of frameworks, or the CUDA they need, take part in a conflict."""
-        names = set(contested(conflict))
+        names = {it.name for cause in conflict.causes for it in cause if it is not None}
         return not names.isdisjoint(self.stack.framework_of) or not names.isdisjoint(conflict.provider.world.virtual)
 
     def _chosen(self, answer: Answer) -> Chosen:
@@ -244,7 +244,7 @@ class Worlds:
 
     def _with_first(self, python: str | None) -> list[int]:
         """The indexes of the worlds, those for ``python`` first."""
-        minors = [".".join(map(str, it.world.wanted.interpreter.python[:2])) for it in self._candidates]
+        minors = [it.world.wanted.interpreter.minor_version for it in self._candidates]
         return sorted(range(len(minors)), key=lambda number: minors[number] != python)
 
     def _existing_builds(self, locked: LockedVersions) -> Iterator[tuple[str, str]]:

@@ -383,6 +383,18 @@ def test_a_project_on_no_index_ends_the_search_at_once(monkeypatch: pytest.Monke
     assert [it.causes[0].requirement.name for it in search.conflicts.values()] == ["nowhere"] * len(there)
 
 
+@pytest.mark.parametrize("days", [CLOSE, FAR])
+def test_the_conflict_of_each_world_is_known_whatever_the_age_of_its_packages(days: Mapping[str, int]) -> None:
+    one, two = (dict.fromkeys(APP, (f"base=={base}",)) for base in ("1.0", "2.0"))
+    question = Question(
+        Drawn({"one": one, "two": two, "base": BASE}, PAIR), {("one", it): TAGS[-1] for it in APP}, days
+    )
+    search = newest(list(candidates(question)), PAIR)
+    assert search.answer() is None
+    about = {world: {it.requirement.name for it in conflict.causes} for world, conflict in search.conflicts.items()}
+    assert about == {0: {"one"}, 1: {"one"}, 2: {"base"}}, "only the last Python has wheels of one"
+
+
 def test_a_timeout_is_an_error() -> None:
     question = Question(Drawn({"app": APP, "base": BASE}, ("app",)), {})
     with pytest.raises(UnsolvableError) as caught:
