@@ -222,10 +222,15 @@ class Worlds:
         """Whether some package must be built to read its requirements."""
         return any(world.to_build for world in self._worlds)
 
-    def is_about_builds(self, conflict: Conflict) -> bool:
-        """Whether builds of frameworks, or the CUDA they need, take part in a conflict."""
+    def is_final(self, conflict: Conflict) -> bool:
+        """Whether a conflict is the same around any stack.
+
+        It is not if builds of frameworks, or the CUDA they need, take part in it. Nor if a version lacks a requested
+        extra: the search around a stack ignores that extra.
+        """
         names = {it.name for cause in conflict.causes for it in cause if it is not None}
-        return not names.isdisjoint(self.stack.framework_of) or not names.isdisjoint(conflict.provider.world.virtual)
+        world = conflict.provider.world
+        return names.isdisjoint({*self.stack.framework_of, *world.virtual}) and not conflict.provider.lacks_extra
 
     def _chosen(self, answer: Answer) -> Chosen:
         picks = answer.picks

@@ -24,13 +24,13 @@ def explained(search: TargetSearch, problem: Problem, worlds: Worlds) -> Resolve
     """
     conflicts = _require_builds(search, problem) if worlds.have_to_build else worlds.conflicts
     problems = {it: for_python(problem, it) if worlds.pythons else problem for it in conflicts}
-    plain = {python: it for python, it in conflicts.items() if not worlds.is_about_builds(it)}
+    final = {python: it for python, it in conflicts.items() if worlds.is_final(it)}
     refused: list[tuple[tuple[bool, ...], EnvsolveError, Conflict]] = []
-    for python, conflict in plain.items():
+    for python, conflict in final.items():
         attempt = search.best_stack(problems[python])
         refusal = packages_refusal(conflict, search.request, None if attempt is None else attempt.solution)
         refused.append((rank_of(conflict, refusal), failure_behind(conflict) or refusal, conflict))
-    for python in (it for it in conflicts if it not in plain):
+    for python in (it for it in conflicts if it not in final):
         while (attempt := search.best_stack(problems[python])) is not None:
             if refused and not all(map(is_lockable, attempt.releases)):
                 break  # that a lock cannot have this stack is no reason after others
