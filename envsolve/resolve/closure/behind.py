@@ -77,8 +77,8 @@ def beyond_glibc(
         pick = picks.get(name)
         if pick is None or _is_virtual(pick):
             continue
-        releases = pick.releases
-        for position in descending(provider.root_mask(name) >> pick.position + 1 << pick.position + 1):
+        releases, above = pick.releases, pick.position + 1
+        for position in descending(releases.own & provider.root_mask(name) >> above << above):
             if releases.is_prerelease(position) or releases.fit(position) is not Unfit.NEWER_GLIBC:
                 continue
             needed = fitting.needed_glibc(releases.project.files(position))

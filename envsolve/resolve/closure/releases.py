@@ -185,7 +185,7 @@ def _moment(text: str) -> float:
 class Releases:
     """The versions of ``project`` for one target."""
 
-    __slots__ = ("_fits", "_fitting", "_has_final", "_masks", "_parsed", "_source_fits", "project")
+    __slots__ = ("_fits", "_fitting", "_has_final", "_masks", "_order", "_parsed", "_source_fits", "project")
 
     def __init__(self, project: Project, fitting: Fitting) -> None:
         self.project = project
@@ -195,6 +195,7 @@ class Releases:
         self._source_fits: dict[int, Fit | Unfit] = {}
         self._masks: dict[str, int] = {"": (1 << len(project.versions)) - 1}
         self._parsed = [it for it in map(parsed_version, project.versions) if it is not None]
+        self._order: list[int] | None = None
 
     def mask(self, specifier: str) -> int:
         """Return the versions in ``specifier``, pre-releases included. Raises ValueError if it is not a specifier."""
@@ -254,6 +255,19 @@ class Releases:
     def _own_of(self, project: ExtendedProject) -> int:
         return sum(1 << it for it, version in enumerate(project.versions) if not project.is_elsewhere(version))
 
+    def newest_first(self, mask: int) -> Iterator[int]:
+        """Yield the positions in ``mask``, the newest version first; of its builds, those on other indexes last.
+
+        So that a build on another index is only looked up if there is no other.
+        """
+        own = self.own
+        if not mask & ~own:
+            return descending(mask)
+        if self._order is None:
+            versions, every = self.project.versions, descending(self.mask(""))
+            self._order = sorted(every, key=lambda it: (self.first(versions[it]), own >> it & 1), reverse=True)
+        return (it for it in self._order if mask >> it & 1)
+
     def newest(self, mask: int, *, prereleases: bool = False, source: bool = False) -> int | None:
         """Return the newest version in ``mask`` that is not yanked and can be installed.
 
@@ -261,7 +275,7 @@ class Releases:
         newest that can be built.
         """
         for wanted in (None,) if prereleases or not self.has_final else (False,):
-            for position in descending(mask):
+            for position in self.newest_first(mask):
                 if wanted is not None and self.is_prerelease(position) is not wanted:
                     continue
                 fit = self.source_fit(position) if source else self.fit(position)
@@ -273,7 +287,7 @@ class Releases:
         """Whether the newest final version in ``mask`` has only a source distribution that counts."""
         if self.project.name in self._fitting.wanted.wheels_only:
             return False
-        newest = next((it for it in descending(mask) if not self.is_prerelease(it)), None)
+        newest = next((it for it in self.newest_first(mask) if not self.is_prerelease(it)), None)
         return newest is not None and self.fit(newest) is Unfit.SOURCE_ONLY
 
     def _worked_out(self, specifier: str) -> int:

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from envsolve.errors import UnsolvableError
 from envsolve.index.client import Indexes, Pool
+from envsolve.index.extended import Elsewhere
 from envsolve.index.file_metadata import FileMetadata
 from envsolve.index.fitting import Interpreter
 from envsolve.model.host import Platform
@@ -452,6 +453,20 @@ def test_a_version_is_as_old_as_the_oldest_of_newer_ones() -> None:
     assert project is not None
     releases = Releases(project, Fitting(Wanted(Interpreter((3, 12, 0), Platform.LINUX_64))))
     assert [round(it - 18_000) for it in days_of(releases)] == [10, 500, 500, 500]
+
+
+def test_a_build_on_another_index_is_as_old_as_its_version_and_comes_after_the_builds_on_this_one() -> None:
+    """The other index, which is not queried for that, does not exist."""
+    drawn = Drawn({"app": {"1.0": (), "2.0": (), "2.0+own": ()}}, ())
+    times = {("app", "1.0"): _day(18_010), ("app", "2.0"): _day(18_500), ("app", "2.0+own"): _day(18_600)}
+    more = {"app": {it: [Elsewhere("https://nowhere.invalid/", it)] for it in ("1.0+cu1", "2.0+cu1", "3.0+cu1")}}
+    index = MemoryIndex(drawn, times)
+    project = Indexes((URL,), Pool(index, NoShelf(), FileMetadata()), more=more).project("app")
+    assert project is not None
+    releases = Releases(project, Fitting(Wanted(Interpreter((3, 12, 0), Platform.LINUX_64))))
+    assert [round(it - 18_000) for it in days_of(releases)[:-1]] == [10, 10, 500, 500, 600]
+    order = [project.versions[it] for it in releases.newest_first(releases.mask(""))]
+    assert order == ["3.0+cu1", "2.0+own", "2.0", "2.0+cu1", "1.0", "1.0+cu1"]
 
 
 def test_a_set_of_candidates_becomes_a_specifier() -> None:
