@@ -89,9 +89,9 @@ class Chosen(NamedTuple):
         for it in picks:
             metadata, direct = world.metadata(it.releases, it.fit.best), world.indexes.direct(it.name)
             if metadata.needs_build:
-                version, address = (it.version, "") if direct is None else (direct.version, as_typed(direct.requested))
+                address = "" if direct is None else as_typed(direct.requested)
                 askers = tuple(provider.required_by(it.name))
-                found.append(Unbuilt(it.name, version, address, askers, metadata.leads_to))
+                found.append(Unbuilt(it.name, it.version, address, askers, metadata.leads_to))
         return found
 
     def is_exact(self, limits: Limits, packages: Packages) -> bool:

@@ -54,7 +54,7 @@ def behind(picks: Mapping[str, Pick], reached: Reached, newest: Mapping[str, str
         reasons = dict.fromkeys(it.because for it in limits(name) if it.because and not _is_within(it, pick, position))
         of_stack = bool(reasons)
         reasons |= dict.fromkeys(
-            f"{by} {picks[by].version} requires {requirement}"
+            f"{picks[by].label} requires {requirement}"
             for requirement, by in sorted(
                 (it for requirements in reached.values() for it in requirements), key=lambda it: it[1] not in newest
             )

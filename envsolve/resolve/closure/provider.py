@@ -55,8 +55,13 @@ class Pick:
 
     @property
     def version(self) -> str:
-        """The version as the index writes it."""
-        return self.releases.project.versions[self.position]
+        """The version as the index writes it; "" if only a build could report it."""
+        return self.releases.version(self.position)
+
+    @property
+    def label(self) -> str:
+        """The name with the version."""
+        return f"{self.name} {self.version}".rstrip()
 
     def __repr__(self) -> str:
         return f"{self.identifier}=={self.version}"
@@ -250,7 +255,7 @@ class Provider(AbstractProvider[Requirement, Pick, str]):
         positions = [position for known, position in self._unmet if known == name and position > pick.position]
         if not positions:
             return None
-        return pick.releases.project.versions[max(positions)], self._unmet[name, max(positions)][1]
+        return pick.releases.version(max(positions)), self._unmet[name, max(positions)][1]
 
     def is_met_by_present(self, requirement: Requirement) -> bool:
         """Whether ``requirement`` is on a present project, in a version that it and all limits admit."""

@@ -210,6 +210,10 @@ class Releases:
         place = 0 if wanted is None else bisect_left(self._parsed, wanted)
         return place if self._parsed[place : place + 1] == [wanted] else None
 
+    def version(self, position: int) -> str:
+        """Return the version at ``position`` as the index writes it; "" if only a build could report it."""
+        return self.project.versions[position]
+
     def first(self, version: str) -> int:
         """Return the first position that is not older than ``version``, whatever its local label."""
         wanted = parsed_version(version.partition("+")[0])
@@ -310,10 +314,9 @@ class DirectReleases(Releases):
         super().__init__(project, fitting)
         self._direct = direct
 
-    @property
-    def is_known(self) -> bool:
-        """Whether the version is known."""
-        return self._direct.version != ""
+    def version(self, position: int) -> str:
+        """See Releases."""
+        return self._direct.version
 
     def fit(self, position: int) -> Fit | Unfit:
         """See Releases."""
@@ -324,7 +327,7 @@ class DirectReleases(Releases):
         return Fit(file, (file,), is_yanked=False) if supports else Unfit.OTHER_PYTHON
 
     def _worked_out(self, specifier: str) -> int:
-        return super()._worked_out(specifier) if self.is_known else self.mask("")
+        return super()._worked_out(specifier) if self._direct.version else self.mask("")
 
 
 def descending(mask: int) -> Iterator[int]:
