@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import NamedTuple
 
@@ -502,3 +503,13 @@ class TestWhatHasNoWheel:
             "error: no-wheel\n  jax 0.6.2 cannot be installed on Python 3.11.7 on linux-64: "
             "it does not support this Python\n"
         )
+
+
+def test_a_suggestion_keeps_the_requirements_that_name_a_framework(envsolve: Envsolve, world: IndexServer) -> None:
+    refused = lock(envsolve, world, "torch", "--gpu", "V100", "--driver", "610")
+    (command,) = re.findall(r"^  (envsolve .*--driver 580 .*)$", refused.err, re.MULTILINE)
+    assert "--framework" not in command
+    assert command.endswith(" torch")
+    again = lock(envsolve, world, "torch>=2.15", "--gpu", "K80")
+    assert "fits is 2.3.1 (pytorch, CUDA 11.8): change torch>=2.15 (the command line)\n" in again.err
+    assert not re.search("^  envsolve ", again.err, re.MULTILINE)

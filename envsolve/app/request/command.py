@@ -36,7 +36,12 @@ def command_of(request: Request) -> str:
 
 
 def way_out(text: str, instead: Request, original: Request, kind: str | None = None) -> Hint:
-    """A hint with ``text`` and how to request ``instead``: a command, or the changes to the project of ``original``."""
+    """A hint with ``text`` and how to request ``instead``: a command, or the changes to the project of ``original``.
+
+    Neither can change a framework that only requirements name.
+    """
+    if original.requester.implied and instead.frameworks != original.frameworks:
+        return Hint(text, kind=kind)
     if not original.requester.file:
         return Hint(text, command_of(instead), kind)
     changes = [] if instead.hosts != original.hosts else list(_changes(instead, original))
@@ -103,7 +108,8 @@ def recorded_command(request: Request) -> str:
 
 def _options(request: Request) -> Iterator[tuple[str, Iterable[str]]]:
     """Every option with its values; options at their default have none."""
-    yield "--framework", map(str, request.frameworks)
+    implied = request.requester.implied
+    yield "--framework", (str(it) for it in request.frameworks if it.framework not in implied)
     yield "--requirement", request.packages.files
     yield "--constraint", request.packages.constraints
     yield "--override", request.packages.overrides
