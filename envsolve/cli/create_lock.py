@@ -57,7 +57,7 @@ def named_lock(options: dict[str, Any]) -> ToInstall:
 def solved_lock(options: dict[str, Any]) -> ToInstall:
     """The lock for the request."""
     from envsolve.app.any_lock.lock_kind import usual_format
-    from envsolve.app.environment.creating import command_with_prefix
+    from envsolve.app.environment.creating import absolute_prefix
     from envsolve.app.request.command import command_of
     from envsolve.app.solve.solving import request_without_secrets
     from envsolve.cli.solve_lock import lock_with_progress, refuse_what_is_condas
@@ -70,15 +70,15 @@ def solved_lock(options: dict[str, Any]) -> ToInstall:
         if error.code == "no-framework":
             error.hints = tuple(_instead_of_a_request(options["prefix"]))
         raise
-    request = request._replace(platforms=(this_platform(),))
+    requester = request.requester._replace(command=("create", absolute_prefix(options["prefix"])))
+    request = request._replace(platforms=(this_platform(),), requester=requester)
     if not request.format:
         request = request._replace(format=usual_format(request, matrix, os.environ))
     refuse_what_is_condas(request)
     solved = lock_with_progress(request, matrix, options)
     note_each(solved.notes, options)
-    bare, _ = request_without_secrets(request._replace(platforms=()))
-    command = command_with_prefix(options["prefix"], command_of(bare))
-    return ToInstall(Path(FILES[request.format]), command, _channel_logins(options), solved.texts[0][1])
+    bare, _ = request_without_secrets(request)
+    return ToInstall(Path(FILES[request.format]), command_of(bare), _channel_logins(options), solved.texts[0][1])
 
 
 def _instead_of_a_request(prefix: str) -> Iterator[Hint]:

@@ -85,7 +85,7 @@ def _sets_option(name: str) -> bool:
 def _causes(error: EnvsolveError) -> Sequence[str]:
     """The causes of the error besides its message, with ``-v`` each fact with its source."""
     if not Detail.sources or not error.conflict:
-        return [it for it in error.cause if it.removesuffix(".") not in error.message] or error.cause[-1:]
+        return [it for it in error.cause if it.removesuffix(".") not in error.message]
     steps = [(step.requirement, step.source or step.because) for step in error.conflict]
     return [text if source in text else f"{text} [{source}]" for text, source in steps]
 

@@ -36,6 +36,11 @@ class Interpreter(NamedTuple):
         """``3.11.7``."""
         return ".".join(map(str, self.python))
 
+    @property
+    def minor_version(self) -> str:
+        """``3.11``."""
+        return f"{self.python[0]}.{self.python[1]}"
+
     def marker_values(self) -> dict[str, str]:
         """The values of environment markers (PEP 508). Values that only a running machine has are empty."""
         system, machine = _system(self.platform)
@@ -49,7 +54,7 @@ class Interpreter(NamedTuple):
             "platform_system": system,
             "platform_version": "",
             "python_full_version": self.full_version,
-            "python_version": f"{self.python[0]}.{self.python[1]}",
+            "python_version": self.minor_version,
             "sys_platform": {"Linux": "linux", "Windows": "win32", "Darwin": "darwin"}[system],
         }
 

@@ -29,11 +29,15 @@ _LISTS = ("frameworks", "overrides", "sources", "channels", "extra-index-urls", 
 class Requester(NamedTuple):
     """The origin of a request: the project file ``file``, or the command line if that is "".
 
-    ``typed`` are the project keys that options override for this run.
+    ``typed`` are the project keys that options override for this run. ``command`` are the words of the command before
+    its options, such as ``create .venv``; none for ``envsolve solve``. ``implied`` are the frameworks that only
+    requirements name, which a command does not name again.
     """
 
     file: str = ""
     typed: frozenset[str] = frozenset()
+    command: tuple[str, ...] = ()
+    implied: frozenset[str] = frozenset()
 
     def __str__(self) -> str:
         return self.file or COMMAND_LINE

@@ -129,13 +129,11 @@ def _machine_conflict(problem: Problem, provider: Provider) -> Conflict:
         return _toolkit_conflict(problem, provider)
     if unmet is None:
         limits = [root for root in provider.roots if isinstance(root.limit, DriverFloor | DriverCeiling)]
-        message = "no driver supports all of these GPUs: " + "; ".join(limit.because.text for limit in limits)
-        return Conflict(_NO_DRIVER, message, tuple(map(step_of, limits)))
-    fact = _fact_of(problem, unmet)
+        return Conflict(_NO_DRIVER, "no driver supports all of these GPUs", tuple(map(step_of, limits)))
     codes = {DriverCeiling: "driver-too-new-for-gpu", DriverFloor: "driver-too-old-for-gpu"}
     code = codes.get(type(unmet.limit), "gpu-not-supported")
-    steps = (step_of(unmet), ConflictStep(fact, _origin_of(problem, unmet)))
-    return Conflict(code, f"{unmet.because.text}; {fact}", steps)
+    steps = (step_of(unmet), ConflictStep(_fact_of(problem, unmet), _origin_of(problem, unmet)))
+    return Conflict(code, unmet.because.text, steps)
 
 
 def _toolkit_conflict(problem: Problem, provider: Provider) -> Conflict:
@@ -196,7 +194,7 @@ def _nothing_to_try(
     if not problem.cpu and limit is not None and not named and _is_limited(limit, requested, table.releases):
         text = f"no GPU build of {requested} for {problem.platform}"
         of_limit = ConflictStep(limit.reason, text, limit.evidence[0].reference)
-        return Conflict("no-gpu-build", f"{limit.reason} {limit.instead}", (of_limit,))
+        return Conflict("no-gpu-build", f"{limit.reason} {limit.instead}", (of_limit, step))
     moment = request.packages.exclude_newer
     if named and not any(it.is_older_than(moment) for it in named):
         return _too_new(requested, request, named, cpu=problem.cpu)
@@ -211,7 +209,7 @@ def _nothing_to_try(
         steps = tuple(
             ConflictStep(reason, str(requested), entry.evidence[0].reference) for reason, entry in bad.items()
         )
-        return Conflict("known-bad-release", f"{requested}: {steps[0].requirement}", steps)
+        return Conflict("known-bad-release", f"{requested}: {steps[0].requirement}", (*steps, step))
     known = {it.source for it in table.releases}
     every = dict.fromkeys(source for provider in providers for source in provider.sources)
     sources = [it for it in every if it in known] or every
@@ -305,16 +303,13 @@ def _sentence(
 ) -> str:
     """One reason as a sentence. ``alone`` is true if it excludes every build."""
     release, last = chain.release, chain.last
-    fact = _fact_of(problem, last)
     if isinstance(last.limit, DriverFloor) and release.cuda is not None and len(chain.links) > 1:
         builds = [against[0].release for against in chains if against]
         subject = _subject(requested, release, builds if alone else [release])
-        return f"{subject}, which needs NVIDIA driver {last.limit.floor} or newer; {fact}"
+        return f"{subject}, which needs NVIDIA driver {last.limit.floor} or newer; {_fact_of(problem, last)}"
     reason = last.because.text.rstrip(".")
     if len(chain.links) > 1:
         reason = f"{chain.links[0].because.text}; {reason}"
-    if isinstance(last.limit, DriverFloor | PythonAmong | GlibcFloor | ToolkitIn) and fact:
-        reason = f"{reason}; {fact}"
     more = alone and len(chains) > 1
     return f"{reason}; the same is true for every other known build of {requested}" if more else reason
 

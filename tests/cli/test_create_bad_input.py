@@ -156,3 +156,9 @@ def test_without_a_request_the_locks_of_the_project_are_named(
     assert hinted() == ["envsolve create .venv --lock ../locks/pylock.toml", framework]
     (tmp_path / "envsolve.toml").write_text('frameworks = "pytorch')
     assert hinted() == [framework]
+
+
+def test_a_suggestion_creates_the_environment_too(envsolve: Envsolve) -> None:
+    refused = envsolve("create", "env", "--dry-run", "-f", "pytorch==2.15.0", "--gpu", "K80")
+    command = f"envsolve create {Path('env').absolute()} --framework pytorch==2.3.1 --gpu K80"
+    assert f"hint: the newest pytorch that fits is 2.3.1 (pytorch, CUDA 11.8)\n  {command}\n" in refused.err

@@ -264,6 +264,18 @@ def test_several_builds_are_refused_together_for_any_python(here: World) -> None
 
 
 @pytest.mark.thorough
+def test_a_dynamic_version_is_not_named(here: World) -> None:
+    """Only a build could report it."""
+    text = "[project]\nname = 'own'\ndynamic = ['version']\ndependencies = ['beta<2']\nrequires-python = '{}'\n"
+    here.git.commit("own", {"pyproject.toml": text.format(">=3.9")})
+    own = f"own @ {here.address('own')}"
+    assert "\ncause: own requires beta<2\n" in here(own, "beta>=2", "--format", "pylock", code=1).err
+    overridden = here(own, "--override", "beta>=2", "--format", "pylock").err
+    assert "note: own requires beta<2, replaced by --override: beta 2.0\n" in overridden
+    here.git.commit("own", {"pyproject.toml": text.format("<3.9")})
+    assert "\ncause: own: it does not support this Python\n" in here(own, "--format", "pylock", code=1).err
+
+
 def test_dynamic_requirements_need_a_build(here: World) -> None:
     here.git.commit("own", project("own", "1.0", ("alpha<2",), static=False))
     words = (f"own @ {here.address('own')}", "--format", "pylock")

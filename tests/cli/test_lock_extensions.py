@@ -605,9 +605,13 @@ def test_the_build_gets_variables_and_a_library_to_link(here: World, tmp_path: P
 
 
 @pytest.mark.thorough
-def test_an_error_about_a_source_distribution_explains_how_to_compile_it(here: World) -> None:
+@pytest.mark.parametrize("years", [0, 6])
+def test_an_error_about_a_source_distribution_explains_how_to_compile_it(years: int, here: World) -> None:
+    """However old the other requested packages are."""
+    times = (f"{2026 - years}-01-01T00:00:00Z", "2026-01-01T00:00:00Z")
+    here.server.add("wide", [wheel("wide", version, upload_time=it) for version, it in zip("12", times, strict=True)])
     here.server.add("torch", [wheel("torch", "2.15.0", tags=CP311.replace("311", "312"))])
-    done = here("-f", "pytorch==2.15.*", "flash-attn<2.9", *NEW, "--python", "3.12", code=1)
+    done = here("-f", "pytorch==2.15.*", "flash-attn<2.9", "wide", *NEW, "--python", "3.12", code=1)
     assert compiling(done).startswith("hint: to compile flash-attn 2.8.3 for compute capability 8.6, ")
 
 

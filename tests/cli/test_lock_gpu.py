@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import NamedTuple
 
 import pytest
 
 from tests.cli.locked import pins_in
-from tests.cli.worlds import LINUX, NVIDIA, releases
+from tests.cli.worlds import LINUX, NVIDIA, releases, torch
 from tests.conftest import Envsolve, Result
 from tests.index.packages import sdist, wheel
 from tests.index.server import IndexServer
@@ -43,6 +44,18 @@ def test_pytorch_for_an_older_gpu_is_from_the_index_of_pytorch_and_the_rest_is_n
     assert result.out.count(f"\n    # from {world.url}/whl/cu126\n") == 2
     assert world.count("/whl/cu126/numpy/") == world.count("/whl/cu126/nvidia*") == 0
     assert not [name for name in found if name.endswith("-cu13")]
+
+
+@pytest.mark.parametrize(("requested", "version"), [("pytorch", "2.15.0"), ("pytorch==2.14.1", "2.14.1")])
+def test_the_index_of_pytorch_is_only_queried_if_its_build_is_the_best(
+    requested: str, version: str, envsolve: Envsolve, world: IndexServer
+) -> None:
+    """It also has builds of 2.14.1."""
+    world.add("torch", [torch("2.14.1")])
+    assert pins(envsolve, world, "-f", requested, "--gpu", "8.6", "--driver", "580.65.06")["torch"] == version
+    assert [it.path for it in world.requests if it.path.startswith("/whl/")] == []
+    older = pins(envsolve, world, "-f", "pytorch==2.14.1", "--gpu", "8.6", "--driver", "535.183.01")
+    assert (older["torch"], world.count("/whl/cu126/torch/")) == ("2.14.1+cu126", 1)
 
 
 @pytest.mark.thorough
@@ -498,3 +511,13 @@ class TestWhatHasNoWheel:
             "error: no-wheel\n  jax 0.6.2 cannot be installed on Python 3.11.7 on linux-64: "
             "it does not support this Python\n"
         )
+
+
+def test_a_suggestion_keeps_the_requirements_that_name_a_framework(envsolve: Envsolve, world: IndexServer) -> None:
+    refused = lock(envsolve, world, "torch", "--gpu", "V100", "--driver", "610")
+    (command,) = re.findall(r"^  (envsolve .*--driver 580 .*)$", refused.err, re.MULTILINE)
+    assert "--framework" not in command
+    assert command.endswith(" torch")
+    again = lock(envsolve, world, "torch>=2.15", "--gpu", "K80")
+    assert "fits is 2.3.1 (pytorch, CUDA 11.8): change torch>=2.15 (the command line)\n" in again.err
+    assert not re.search("^  envsolve ", again.err, re.MULTILINE)

@@ -56,6 +56,8 @@ def test_the_answer_is_the_expected_one(case: dict[str, Any], envsolve: Envsolve
         assert words not in result.err
     answer = json.loads(result.out)
     if expect["exit"] == 1:
+        causes = [line.removeprefix("cause: ") for line in result.err.splitlines() if line.startswith("cause: ")]
+        assert not [it for it in causes if it in answer["error"]["message"]], "a cause repeats the message"
         assert answer["error"]["code"] == expect.get("code", answer["error"]["code"])
         assert answer["error"]["conflict"]
         check_refusal(answer["error"], expect)

@@ -160,7 +160,7 @@ def wheels_beside(
         indexes = indexes_for(solution, wanted, request.packages, where, connection)
         found = found_for(question, indexes, end_of_search(builds=request.packages.allow_builds), progress)
     except Conflict as conflict:
-        raise packages_refusal(conflict, request, solution, interpreter) from conflict
+        raise packages_refusal(conflict, request, solution) from conflict
     refuse_strangers(solution, found.pins, request)
     frameworks = tuple(_frameworks(found.pins, solution))
     notes = (*_notes(found, present), *notes_of_metadata(found, request))

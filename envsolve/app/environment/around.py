@@ -289,7 +289,7 @@ class _Around:
         stack = self._installed_stack()
         self._known = {} if stack is None else {name: rows[0] for name, rows in stack.releases.items() if rows}
         self._unknown = [it for it, framework in self._installed.frameworks.items() if framework not in self._known]
-        python = ".".join(map(str, self._interpreter.python[:2]))
+        python = self._interpreter.minor_version
         frameworks = (FrameworkRequest(name, SpecifierSet(f"=={it.version}")) for name, it in self._known.items())
         request = add_request.request._replace(frameworks=tuple(frameworks), python=SpecifierSet(f"=={python}.*"))
         target = with_frameworks(target_of(request, self._matrix, environ), self._wanted, where)
@@ -399,7 +399,7 @@ class _Around:
                 stays = {it: self._installed.why_it_stays(it, self._unknown) for it in in_the_way}
                 loose = {name for name, why in stays.items() if not why}
                 if not loose:
-                    refused = packages_refusal(conflict, self._request, None, self._interpreter)
+                    refused = packages_refusal(conflict, self._request, None)
                     refused.cause += tuple(f"{name} stays: {why}" for name, why in sorted(stays.items()))
                     raise refused from conflict
                 self._fixed -= loose

@@ -8,7 +8,6 @@ packages are complete.
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from enum import StrEnum
@@ -261,9 +260,3 @@ def _put_back(prefix: Path, progress: Progress) -> None:
 def absolute_prefix(prefix: str) -> str:
     """The absolute path of a prefix, as records have it. Raises UsageError if it cannot be used."""
     return str(place_of(prefix).path)
-
-
-def command_with_prefix(prefix: str, command: str) -> str:
-    """The command that creates at ``prefix`` the solution of ``command``, a request."""
-    words = shlex.split(command)
-    return shlex.join([words[0], "create", absolute_prefix(prefix), *words[1:]])

@@ -72,7 +72,7 @@ def unbuilt_refusal(
     )
     building = request._replace(packages=request.packages._replace(allow_builds=True))
     if request.python is None and not any(it.address for it in unbuilt):  # these may require other Pythons
-        building = building._replace(python=SpecifierSet(f"=={'.'.join(map(str, interpreter.python[:2]))}.*"))
+        building = building._replace(python=SpecifierSet(f"=={interpreter.minor_version}.*"))
     hint = way_out("allow building packages from source, which runs their code", building, request)
     others = dict.fromkeys(it.leads_to for it in unbuilt if it.leads_to)
     hints = (*(index_hint(it, request) for it in others), hint)

@@ -14,7 +14,6 @@ from envsolve.app.request.command import command_of, way_out
 from envsolve.boundary.secrets import without_secrets
 from envsolve.errors import ConflictStep, Hint, Refused, UnsolvableError
 from envsolve.frameworks import FRAMEWORK_OF_WHEEL, FRAMEWORKS, OWN_INDEX, rivals_of
-from envsolve.index.fitting import Interpreter
 from envsolve.index.requirement_file import place_of
 from envsolve.model.need import Need, parse_need
 from envsolve.model.prose import sentence_list
@@ -54,10 +53,9 @@ NOT_ON_INDEX = "release-not-on-index"
 """The error code for a build of a framework that is in the matrix but not on the indexes."""
 
 
-def packages_refusal(
-    conflict: Conflict, request: Request, solution: Solution | None, interpreter: Interpreter
-) -> UnsolvableError:
+def packages_refusal(conflict: Conflict, request: Request, solution: Solution | None) -> UnsolvableError:
     """The error for ``conflict``. ``solution`` is the stack with which it occurred."""
+    interpreter = conflict.provider.world.wanted.interpreter
     reasons = _Reasons(conflict, request, solution)
     code, message = reasons.code_and_message(f"Python {interpreter.full_version} on {interpreter.platform}")
     error = refusal(code, message, reasons.of_folders or explain(conflict), tuple(reasons.hints(code)))

@@ -35,7 +35,6 @@ from envsolve.model.request import LockedVersions, Packages, Request
 from envsolve.model.solution import Problem
 from envsolve.resolve.closure.ages import days_of
 from envsolve.resolve.closure.bounds import THE_STACK
-from envsolve.resolve.closure.explain import contested
 from envsolve.resolve.closure.newest import Ages, Answer, Candidates, Newest, newest_positions
 from envsolve.resolve.closure.releases import Fit, Sources
 from envsolve.resolve.closure.resolve import Conflict, Progress
@@ -90,9 +89,9 @@ class Chosen(NamedTuple):
         for it in picks:
             metadata, direct = world.metadata(it.releases, it.fit.best), world.indexes.direct(it.name)
             if metadata.needs_build:
-                version, address = (it.version, "") if direct is None else (direct.version, as_typed(direct.requested))
+                address = "" if direct is None else as_typed(direct.requested)
                 askers = tuple(provider.required_by(it.name))
-                found.append(Unbuilt(it.name, version, address, askers, metadata.leads_to))
+                found.append(Unbuilt(it.name, it.version, address, askers, metadata.leads_to))
         return found
 
     def is_exact(self, limits: Limits, packages: Packages) -> bool:
@@ -140,8 +139,8 @@ class Worlds:
         self.in_part = in_part
         self._more = more
         self._as_if_built = as_if_built or request.packages.allow_builds
-        self.conflicts: tuple[Conflict, ...] = ()
-        """Why there is no answer, for each world."""
+        self.conflicts: Mapping[str, Conflict] = {}
+        """Why there is no answer, for each Python: with source distributions if these were searched."""
         self._worlds: list[World] = []
         self._alike: dict[tuple[str, str], RawFile] = {}
         self._known: dict[Interpreter, Known] = {}
@@ -214,7 +213,8 @@ class Worlds:
         rank = partial(self._ranked, worlds[0].world)
         search = Newest(worlds, named, windowed, rank, ages, end, existing, progress)
         found = search.answer()
-        self.conflicts = tuple(search.conflicts.values())
+        conflicts = (it for _, it in sorted(search.conflicts.items()))
+        self.conflicts = {it.provider.world.wanted.interpreter.minor_version: it for it in conflicts}
         return None if found is None else self._chosen(found)
 
     @property
@@ -222,10 +222,15 @@ class Worlds:
         """Whether some package must be built to read its requirements."""
         return any(world.to_build for world in self._worlds)
 
-    def is_about_builds(self, conflict: Conflict) -> bool:
-        """Whether builds of frameworks, or the CUDA they need, take part in a conflict."""
-        names = set(contested(conflict))
-        return not names.isdisjoint(self.stack.framework_of) or not names.isdisjoint(conflict.provider.world.virtual)
+    def is_final(self, conflict: Conflict) -> bool:
+        """Whether a conflict is the same around any stack.
+
+        It is not if builds of frameworks, or the CUDA they need, take part in it. Nor if a version lacks a requested
+        extra: the search around a stack ignores that extra.
+        """
+        names = {it.name for cause in conflict.causes for it in cause if it is not None}
+        world = conflict.provider.world
+        return names.isdisjoint({*self.stack.framework_of, *world.virtual}) and not conflict.provider.lacks_extra
 
     def _chosen(self, answer: Answer) -> Chosen:
         picks = answer.picks
@@ -244,7 +249,7 @@ class Worlds:
 
     def _with_first(self, python: str | None) -> list[int]:
         """The indexes of the worlds, those for ``python`` first."""
-        minors = [".".join(map(str, it.world.wanted.interpreter.python[:2])) for it in self._candidates]
+        minors = [it.world.wanted.interpreter.minor_version for it in self._candidates]
         return sorted(range(len(minors)), key=lambda number: minors[number] != python)
 
     def _existing_builds(self, locked: LockedVersions) -> Iterator[tuple[str, str]]:

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
-from packaging.version import Version
+from collections.abc import Mapping
 
 from envsolve.app.lock.answer_refusal import unbuilt_refusal
 from envsolve.app.lock.lock_notes import Resolved
@@ -25,19 +23,15 @@ def explained(search: TargetSearch, problem: Problem, worlds: Worlds) -> Resolve
     missing.
     """
     conflicts = _require_builds(search, problem) if worlds.have_to_build else worlds.conflicts
+    problems = {it: for_python(problem, it) if worlds.pythons else problem for it in conflicts}
+    final = {python: it for python, it in conflicts.items() if worlds.is_final(it)}
     refused: list[tuple[tuple[bool, ...], EnvsolveError, Conflict]] = []
-    by_python = {it.provider.world.wanted.interpreter: it for it in conflicts}  # those with source come last
-    plain = {interpreter: it for interpreter, it in by_python.items() if not worlds.is_about_builds(it)}
-    for interpreter, conflict in plain.items():
-        refusal = packages_refusal(conflict, search.request, None, interpreter)
+    for python, conflict in final.items():
+        attempt = search.best_stack(problems[python])
+        refusal = packages_refusal(conflict, search.request, None if attempt is None else attempt.solution)
         refused.append((rank_of(conflict, refusal), failure_behind(conflict) or refusal, conflict))
-    known = {it.python[:2] for it in plain}
-    some: Sequence[Version | None] = worlds.pythons or (None,)
-    for python in some:
-        if python is not None and python.release[:2] in known:
-            continue
-        narrowed = problem if python is None else for_python(problem, str(python))
-        while (attempt := search.best_stack(narrowed)) is not None:
+    for python in (it for it in conflicts if it not in final):
+        while (attempt := search.best_stack(problems[python])) is not None:
             if refused and not all(map(is_lockable, attempt.releases)):
                 break  # that a lock cannot have this stack is no reason after others
             try:
@@ -45,7 +39,7 @@ def explained(search: TargetSearch, problem: Problem, worlds: Worlds) -> Resolve
                 found = search.packages_around(attempt, search.limits(attempt, in_part=True), newest=newest)
                 return Resolved(attempt, search.best_stack(problem) or attempt, found, {})
             except Conflict as conflict:
-                refusal = packages_refusal(conflict, search.request, attempt.solution, attempt.interpreter)
+                refusal = packages_refusal(conflict, search.request, attempt.solution)
                 refused.append((rank_of(conflict, refusal), refusal, conflict))
                 absent = search.absent(attempt.releases, conflict)
                 if not absent:
@@ -57,8 +51,8 @@ def explained(search: TargetSearch, problem: Problem, worlds: Worlds) -> Resolve
     raise error
 
 
-def _require_builds(search: TargetSearch, problem: Problem) -> Sequence[Conflict]:
-    """Raise UnsolvableError with all packages that must be built. Returns the conflicts if builds do not help."""
+def _require_builds(search: TargetSearch, problem: Problem) -> Mapping[str, Conflict]:
+    """Raise UnsolvableError with all packages that must be built; return the conflicts if builds do not help."""
     worlds = search.worlds(problem, in_part=True, as_if_built=True)
     try:
         chosen = search.best_in(worlds)

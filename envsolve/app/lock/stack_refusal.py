@@ -12,7 +12,6 @@ from envsolve.app.solve.contradictions import bounds_on_frameworks, without_cont
 from envsolve.errors import Hint, UnsolvableError
 from envsolve.frameworks import FRAMEWORK_OF_WHEEL, FRAMEWORKS
 from envsolve.model.request import Request
-from envsolve.model.requester import Requester
 from envsolve.model.solution import Problem
 from envsolve.resolve.solver import Solver
 
@@ -26,8 +25,10 @@ def stack_refusal(
 
     A hint has a command if everything is on the command line. A framework in a file must be changed there.
     """
-    frameworks = problem.frameworks
-    error = _stack_refusal(request._replace(frameworks=frameworks), problem, solver, typed)
+    frameworks = {it.framework for it in typed.frameworks}
+    implied = frozenset(it.framework for it in problem.frameworks if it.framework not in frameworks)
+    request = request._replace(frameworks=problem.frameworks, requester=typed.requester._replace(implied=implied))
+    error = _build_of_other_kind(request, problem) or refusal(request, problem, solver)
     hints = without_contradictions(error.hints, bounds_on_frameworks(wanted))
     error.hints = (*hints, *_cpu_hints(request, problem, solver, wanted, typed))
     if typed.python is None and depends_on_python(wanted):
@@ -57,17 +58,6 @@ def _cpu_hints(
             requirements = " and ".join(f"{need} ({origin})" for need, origin in needs)
             text = f"require {next(iter(builds))} instead of {requirements} to run it on the CPU"
             yield Hint(text, kind="cpu")
-
-
-def _stack_refusal(request: Request, problem: Problem, solver: Solver, typed: Request) -> UnsolvableError:
-    other = _build_of_other_kind(request, problem)
-    if other is not None:
-        return other
-    if {it.framework for it in request.frameworks} != {it.framework for it in typed.frameworks}:
-        error = refusal(request._replace(requester=Requester()), problem, solver)
-        error.hints = tuple(hint._replace(command=None) for hint in error.hints)
-        return error
-    return refusal(request, problem, solver)
 
 
 def _build_of_other_kind(request: Request, problem: Problem) -> UnsolvableError | None:

@@ -138,8 +138,7 @@ class TargetLock:
         """The packages of the chosen answer; None if one of its builds is not available, which is left out."""
         search = self._search
         if chosen.builds:
-            major, minor, _ = chosen.interpreter.python
-            problem = for_python(problem, f"{major}.{minor}")
+            problem = for_python(problem, chosen.interpreter.minor_version)
         attempt = Attempt(search.request, problem, None)
         if not search.is_plain:
             solved = attempt_of(chosen.builds, search.request, problem, search.solver)
@@ -161,7 +160,7 @@ class TargetLock:
             else:
                 found = search.packages_around(attempt, limits, floors, newest, chosen)
         except Conflict as conflict:
-            refused = packages_refusal(conflict, attempt.request, attempt.solution, attempt.interpreter)
+            refused = packages_refusal(conflict, attempt.request, attempt.solution)
             left_out = search.absent(attempt.releases, conflict) or {it.label for it in attempt.releases}
             if not left_out:
                 raise refused from None

@@ -173,7 +173,7 @@ class TargetSearch:
         try:
             self.packages_around(attempt, self.limits(attempt, in_part=False), floors)
         except Conflict as conflict:
-            return packages_refusal(conflict, attempt.request, attempt.solution, attempt.interpreter)
+            return packages_refusal(conflict, attempt.request, attempt.solution)
         except UnsolvableError as error:
             return error
         except OutsideError:

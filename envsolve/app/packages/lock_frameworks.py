@@ -77,7 +77,7 @@ def left_out(wanted: Requirements, pins: Sequence[Pin], interpreter: Interpreter
 def left_out_of_stack(wanted: Requirements, there: AbstractSet[str], interpreter: Interpreter) -> Iterator[Note]:
     """The same notes if the stack has the frameworks ``there``."""
     markers = Markers(interpreter.marker_values())
-    version = ".".join(map(str, interpreter.python[:2]))
+    version = interpreter.minor_version
     for need in _of_frameworks(wanted):
         if FRAMEWORK_OF_WHEEL[need.name] in there or not _is_about_python(need.marker) or markers.holds(need.marker):
             continue

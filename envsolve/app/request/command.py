@@ -19,7 +19,9 @@ _FILE_OF = {"requirements": "requirements.txt", "pylock": "pylock.toml", "conda-
 
 def command_of(request: Request) -> str:
     """The envsolve command that a person would type for ``request``, quoted for a POSIX shell and without secrets."""
-    words = ["envsolve"]
+    words = ["envsolve", *request.requester.command]
+    if request.requester.command:
+        request = request._replace(platforms=())  # only a lock can be for another platform
     for option, values in _options(request):
         for value in values:
             words += [option, value]
@@ -34,7 +36,12 @@ def command_of(request: Request) -> str:
 
 
 def way_out(text: str, instead: Request, original: Request, kind: str | None = None) -> Hint:
-    """A hint with ``text`` and how to request ``instead``: a command, or the changes to the project of ``original``."""
+    """A hint with ``text`` and how to request ``instead``: a command, or the changes to the project of ``original``.
+
+    Neither can change a framework that only requirements name.
+    """
+    if original.requester.implied and instead.frameworks != original.frameworks:
+        return Hint(text, kind=kind)
     if not original.requester.file:
         return Hint(text, command_of(instead), kind)
     changes = [] if instead.hosts != original.hosts else list(_changes(instead, original))
@@ -91,6 +98,7 @@ def recorded_options(request: Request) -> Options:
 
 def recorded_command(request: Request) -> str:
     """The command that an answer records. Machines that a project names have the same names in it."""
+    request = request._replace(requester=request.requester._replace(command=()))
     if not request.named_hosts:
         return command_of(request)
     options = command_of(request._replace(hosts=(), platforms=())).removeprefix("envsolve ")
@@ -100,7 +108,8 @@ def recorded_command(request: Request) -> str:
 
 def _options(request: Request) -> Iterator[tuple[str, Iterable[str]]]:
     """Every option with its values; options at their default have none."""
-    yield "--framework", map(str, request.frameworks)
+    implied = request.requester.implied
+    yield "--framework", (str(it) for it in request.frameworks if it.framework not in implied)
     yield "--requirement", request.packages.files
     yield "--constraint", request.packages.constraints
     yield "--override", request.packages.overrides
@@ -120,7 +129,7 @@ def _options(request: Request) -> Iterator[tuple[str, Iterable[str]]]:
     yield "--audit", () if request.packages.audit is Audit.AUTO else (request.packages.audit.value,)
     yield "--platform", (platform.value for platform in request.platforms)
     yield "--prefer", () if request.prefer is Policy.NEWEST_FRAMEWORK else (request.prefer.value,)
-    yield "--format", () if request.format == "environment" else (request.format,)
+    yield "--format", () if request.format in ("", "environment") else (request.format,)
 
 
 def _given(value: str | None) -> tuple[str, ...]:

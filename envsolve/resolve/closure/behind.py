@@ -69,7 +69,7 @@ def behind(picks: Mapping[str, Pick], reached: Reached, newest: Mapping[str, str
         ]
         masks = [*(it.admitted(pick.releases) for it in limits(name)), *(it.mask for it, _ in others)]
         reasons = dict.fromkeys(it.because for it in of_stack)
-        reasons |= dict.fromkeys(f"{by} {picks[by].version} requires {requirement}" for requirement, by in others)
+        reasons |= dict.fromkeys(f"{picks[by].label} requires {requirement}" for requirement, by in others)
         floor = {} if position is None else {name: position}
         months, admitted = _months(pick, position), _newest_in(masks, pick) if reasons else ""
         yield Behind(name, pick.version, version, months, tuple(reasons), floor, bool(of_stack), admitted)
@@ -84,8 +84,8 @@ def beyond_glibc(
         pick = picks.get(name)
         if pick is None or _is_virtual(pick):
             continue
-        releases = pick.releases
-        for position in descending(provider.root_mask(name) >> pick.position + 1 << pick.position + 1):
+        releases, above = pick.releases, pick.position + 1
+        for position in descending(releases.own & provider.root_mask(name) >> above << above):
             if releases.is_prerelease(position) or releases.fit(position) is not Unfit.NEWER_GLIBC:
                 continue
             needed = fitting.needed_glibc(releases.project.files(position))

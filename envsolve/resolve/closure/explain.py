@@ -182,7 +182,8 @@ def _requirements(group: list[tuple[Requirement, Pick | None]], provider: Provid
             is_folder = isinstance(group[0][0].releases, VirtualReleases)
             kind = _Kind.KNOWN if is_folder else _Kind.PACKAGE
             because = _because(group[0][0], parent, provider)
-            yield kind, f"{parent.name} {' and '.join(dict.fromkeys(of))} requires {wanted}{because}"
+            who = f"{parent.name} {' and '.join(dict.fromkeys(of))}".rstrip()
+            yield kind, f"{who} requires {wanted}{because}"
 
 
 def _because(requirement: Requirement, parent: Pick, provider: Provider) -> str:
@@ -223,7 +224,7 @@ def _path(pick: Pick, provider: Provider) -> Iterator[_Sentence]:
             )
             return
         if parent.name != pick.name:
-            yield _Kind.PATH, f"{parent.name} {parent.version} requires {versions(requirement)}"
+            yield _Kind.PATH, f"{parent.label} requires {versions(requirement)}"
         pick = parent
 
 
@@ -279,7 +280,7 @@ def _unfit(name: str, conflict: Conflict) -> Iterator[str]:
             glibc = conflict.provider.world.wanted.interpreter.glibc
             yield f"{name} {version} needs glibc {needed}, and the target has {glibc}"
             continue
-        yield f"{name} {version}: {unfit}"
+        yield f"{f'{name} {version}'.rstrip()}: {unfit}"
         if unfit is Unfit.OTHER_HASHES and name not in conflict.provider.world.present:
             yield from _hashes(version, releases, conflict)
     if name not in conflict.provider.world.virtual and any(it.name == name for it in missing(conflict)):
@@ -342,7 +343,7 @@ def reasons_of(name: str, conflict: Conflict) -> dict[Unfit, str]:
             unfit = conflict.provider.unfit(releases, position, requirements, pins=pins)
             if unfit is None:
                 return {}
-            reasons.setdefault(unfit, releases.project.versions[position])
+            reasons.setdefault(unfit, releases.version(position))
     if reasons.keys() == {Unfit.PRERELEASE} and any(_limits(name, conflict)):
         return {}  # the final versions are excluded, and the limit is the reason
     return reasons

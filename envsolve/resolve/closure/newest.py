@@ -105,7 +105,7 @@ class Newest:
         self._of_newest: Conflict | None = None
         """Why the newest versions of all requested packages do not fit together, in the first world."""
         self.conflicts: dict[int, Conflict] = {}
-        """Why a world has no answer of any age, by the number of the world."""
+        """Why a world has no answer, by the number of the world: the conflict of the last window searched there."""
         self._last: list[Provider | None] = [None for _ in worlds]
         self._hopeless: list[list[Positions]] = [[] for _ in worlds]
         """Floors for which a world has no answer. It has none for higher floors either."""
@@ -188,7 +188,7 @@ class Newest:
         if not candidates.is_needed():
             return None
         world, requirements = candidates.world, candidates.requirements
-        if not all(self._can_be(name, floor, world) for name, floor in floors.items()):
+        if not is_last and not all(self._can_be(name, floor, world) for name, floor in floors.items()):
             return None
         if self._unknown.isdisjoint(candidates.names):
             world.look_ahead(tuple(need for need, _ in requirements))
@@ -205,8 +205,7 @@ class Newest:
             unknown = {it.name for it, parent in error.causes if parent is None and it.releases is None}
             self._unknown |= unknown
             floors = {} if unknown else floors
-            if is_last or unknown:
-                self.conflicts[number] = error
+            self.conflicts[number] = error
             self._hopeless[number].append(floors)
             return None
         return Answer(number, picks, provider)

@@ -55,8 +55,13 @@ class Pick:
 
     @property
     def version(self) -> str:
-        """The version as the index writes it."""
-        return self.releases.project.versions[self.position]
+        """The version as the index writes it; "" if only a build could report it."""
+        return self.releases.version(self.position)
+
+    @property
+    def label(self) -> str:
+        """The name with the version."""
+        return f"{self.name} {self.version}".rstrip()
 
     def __repr__(self) -> str:
         return f"{self.identifier}=={self.version}"
@@ -88,6 +93,8 @@ class Provider(AbstractProvider[Requirement, Pick, str]):
         """Why the dead versions are dead: a requirement that cannot be met."""
         self._passed: dict[str, int] = {}
         self._tried: dict[str, int] = {}
+        self.lacks_extra = False
+        """Whether a version was refused because it lacks a requested extra."""
         self.refused = 0
         """How many candidates conflicted with earlier picks. Dead ends are searched from the first on."""
         self.contested: set[str] = set()
@@ -248,7 +255,7 @@ class Provider(AbstractProvider[Requirement, Pick, str]):
         positions = [position for known, position in self._unmet if known == name and position > pick.position]
         if not positions:
             return None
-        return pick.releases.project.versions[max(positions)], self._unmet[name, max(positions)][1]
+        return pick.releases.version(max(positions)), self._unmet[name, max(positions)][1]
 
     def is_met_by_present(self, requirement: Requirement) -> bool:
         """Whether ``requirement`` is on a present project, in a version that it and all limits admit."""
@@ -266,7 +273,9 @@ class Provider(AbstractProvider[Requirement, Pick, str]):
 
     def _worked_out(self, pick: Pick) -> tuple[Requirement, ...]:
         needs = self.world.needs(pick.releases, pick.fit.best, pick.extra)
-        if needs is None or not (needs or self._may_be_empty(pick)):
+        if needs is not None and not needs and not self._may_be_empty(pick):
+            self.lacks_extra, needs = True, None
+        if needs is None:
             return (self._impossible(pick),)
         self.world.look_ahead(needs)
         requirements = [requirement for need in needs for requirement in self._of_need(need, "")]
@@ -370,8 +379,8 @@ class Provider(AbstractProvider[Requirement, Pick, str]):
         wheels = 0
         for fit_of in kinds:
             rest = mask & ~wheels
-            order = descending(rest) if locked is None else (locked, *(it for it in descending(rest) if it != locked))
-            for position in order:
+            order = releases.newest_first(rest)
+            for position in order if locked is None else (locked, *(it for it in order if it != locked)):
                 if prereleases is not None and releases.is_prerelease(position) is not prereleases:
                     continue
                 fit = fit_of(position)

@@ -185,7 +185,7 @@ def _moment(text: str) -> float:
 class Releases:
     """The versions of ``project`` for one target."""
 
-    __slots__ = ("_fits", "_fitting", "_has_final", "_masks", "_parsed", "_source_fits", "project")
+    __slots__ = ("_fits", "_fitting", "_has_final", "_masks", "_order", "_parsed", "_source_fits", "project")
 
     def __init__(self, project: Project, fitting: Fitting) -> None:
         self.project = project
@@ -195,6 +195,7 @@ class Releases:
         self._source_fits: dict[int, Fit | Unfit] = {}
         self._masks: dict[str, int] = {"": (1 << len(project.versions)) - 1}
         self._parsed = [it for it in map(parsed_version, project.versions) if it is not None]
+        self._order: list[int] | None = None
 
     def mask(self, specifier: str) -> int:
         """Return the versions in ``specifier``, pre-releases included. Raises ValueError if it is not a specifier."""
@@ -208,6 +209,10 @@ class Releases:
         wanted = parsed_version(version)
         place = 0 if wanted is None else bisect_left(self._parsed, wanted)
         return place if self._parsed[place : place + 1] == [wanted] else None
+
+    def version(self, position: int) -> str:
+        """Return the version at ``position`` as the index writes it; "" if only a build could report it."""
+        return self.project.versions[position]
 
     def first(self, version: str) -> int:
         """Return the first position that is not older than ``version``, whatever its local label."""
@@ -254,6 +259,19 @@ class Releases:
     def _own_of(self, project: ExtendedProject) -> int:
         return sum(1 << it for it, version in enumerate(project.versions) if not project.is_elsewhere(version))
 
+    def newest_first(self, mask: int) -> Iterator[int]:
+        """Yield the positions in ``mask``, the newest version first; of its builds, those on other indexes last.
+
+        So that a build on another index is only looked up if there is no other.
+        """
+        own = self.own
+        if not mask & ~own:
+            return descending(mask)
+        if self._order is None:
+            versions, every = self.project.versions, descending(self.mask(""))
+            self._order = sorted(every, key=lambda it: (self.first(versions[it]), own >> it & 1), reverse=True)
+        return (it for it in self._order if mask >> it & 1)
+
     def newest(self, mask: int, *, prereleases: bool = False, source: bool = False) -> int | None:
         """Return the newest version in ``mask`` that is not yanked and can be installed.
 
@@ -261,7 +279,7 @@ class Releases:
         newest that can be built.
         """
         for wanted in (None,) if prereleases or not self.has_final else (False,):
-            for position in descending(mask):
+            for position in self.newest_first(mask):
                 if wanted is not None and self.is_prerelease(position) is not wanted:
                     continue
                 fit = self.source_fit(position) if source else self.fit(position)
@@ -273,7 +291,7 @@ class Releases:
         """Whether the newest final version in ``mask`` has only a source distribution that counts."""
         if self.project.name in self._fitting.wanted.wheels_only:
             return False
-        newest = next((it for it in descending(mask) if not self.is_prerelease(it)), None)
+        newest = next((it for it in self.newest_first(mask) if not self.is_prerelease(it)), None)
         return newest is not None and self.fit(newest) is Unfit.SOURCE_ONLY
 
     def _worked_out(self, specifier: str) -> int:
@@ -296,10 +314,9 @@ class DirectReleases(Releases):
         super().__init__(project, fitting)
         self._direct = direct
 
-    @property
-    def is_known(self) -> bool:
-        """Whether the version is known."""
-        return self._direct.version != ""
+    def version(self, position: int) -> str:
+        """See Releases."""
+        return self._direct.version
 
     def fit(self, position: int) -> Fit | Unfit:
         """See Releases."""
@@ -310,7 +327,7 @@ class DirectReleases(Releases):
         return Fit(file, (file,), is_yanked=False) if supports else Unfit.OTHER_PYTHON
 
     def _worked_out(self, specifier: str) -> int:
-        return super()._worked_out(specifier) if self.is_known else self.mask("")
+        return super()._worked_out(specifier) if self._direct.version else self.mask("")
 
 
 def descending(mask: int) -> Iterator[int]:

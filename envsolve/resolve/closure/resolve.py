@@ -161,7 +161,7 @@ def finished(
     late = tuple(behind(picks, reached, newest, limits))
     world = provider.world
     there = [it for name, it in sorted(picks.items()) if name not in world.virtual and name not in world.present]
-    read = tuple((f"{it.name} {it.version}", world.metadata(it.releases, it.fit.best)) for it in there)
+    read = tuple((it.label, world.metadata(it.releases, it.fit.best)) for it in there)
     beyond = tuple(beyond_glibc(picks, provider, newest))
     months = {name: months_of(picks[name]) for name in newest if name in picks and name not in world.virtual}
     early = tuple(unlimited(picks, reached, newest, frameworks, provider))
@@ -301,7 +301,7 @@ def _replaced(picks: Mapping[str, Pick], reached: Reached, world: World) -> Iter
         pick = picks[requirement.name]
         if requirement.name not in world.present and requirement.name not in world.virtual:
             needs = world.replaced(pick.releases, pick.fit.best, requirement.extra)
-            yield from ((f"{pick.name} {pick.version}", need) for need in needs)
+            yield from ((pick.label, need) for need in needs)
 
 
 def _bare(reached: Reached, world: World) -> Iterator[tuple[str, str]]:
@@ -326,7 +326,7 @@ def _pin(
         files = (direct.file._replace(url=without_secrets(direct.file.url)),)
     return Pin(
         name=pick.name,
-        version=pick.version if direct is None else direct.version,
+        version=pick.version,
         files=files,
         index_url=world.indexes.index_of_file(pick.releases.project, pick.fit.best),
         via=tuple(sorted(via)),

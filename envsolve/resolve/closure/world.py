@@ -428,8 +428,7 @@ class World:
     def _probable(self, need: Need, releases: Releases) -> Fit | None:
         """The version that a resolver without other requirements would choose."""
         try:
-            mask = releases.mask(need.specifier) & self.limited(releases)
-            position = releases.newest(mask & own if (own := releases.own) & mask else mask)
+            position = releases.newest(releases.mask(need.specifier) & self.limited(releases))
         except ValueError:
             return None
         found = None if position is None else releases.fit(position)

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from envsolve.errors import UnsolvableError
 from envsolve.index.client import Indexes, Pool
+from envsolve.index.extended import Elsewhere
 from envsolve.index.file_metadata import FileMetadata
 from envsolve.index.fitting import Interpreter
 from envsolve.model.host import Platform
@@ -383,6 +384,18 @@ def test_a_project_on_no_index_ends_the_search_at_once(monkeypatch: pytest.Monke
     assert [it.causes[0].requirement.name for it in search.conflicts.values()] == ["nowhere"] * len(there)
 
 
+@pytest.mark.parametrize("days", [CLOSE, FAR])
+def test_the_conflict_of_each_world_is_known_whatever_the_age_of_its_packages(days: Mapping[str, int]) -> None:
+    one, two = (dict.fromkeys(APP, (f"base=={base}",)) for base in ("1.0", "2.0"))
+    question = Question(
+        Drawn({"one": one, "two": two, "base": BASE}, PAIR), {("one", it): TAGS[-1] for it in APP}, days
+    )
+    search = newest(list(candidates(question)), PAIR)
+    assert search.answer() is None
+    about = {world: {it.requirement.name for it in conflict.causes} for world, conflict in search.conflicts.items()}
+    assert about == {0: {"one"}, 1: {"one"}, 2: {"base"}}, "only the last Python has wheels of one"
+
+
 def test_a_timeout_is_an_error() -> None:
     question = Question(Drawn({"app": APP, "base": BASE}, ("app",)), {})
     with pytest.raises(UnsolvableError) as caught:
@@ -440,6 +453,20 @@ def test_a_version_is_as_old_as_the_oldest_of_newer_ones() -> None:
     assert project is not None
     releases = Releases(project, Fitting(Wanted(Interpreter((3, 12, 0), Platform.LINUX_64))))
     assert [round(it - 18_000) for it in days_of(releases)] == [10, 500, 500, 500]
+
+
+def test_a_build_on_another_index_is_as_old_as_its_version_and_comes_after_the_builds_on_this_one() -> None:
+    """The other index, which is not queried for that, does not exist."""
+    drawn = Drawn({"app": {"1.0": (), "2.0": (), "2.0+own": ()}}, ())
+    times = {("app", "1.0"): _day(18_010), ("app", "2.0"): _day(18_500), ("app", "2.0+own"): _day(18_600)}
+    more = {"app": {it: [Elsewhere("https://nowhere.invalid/", it)] for it in ("1.0+cu1", "2.0+cu1", "3.0+cu1")}}
+    index = MemoryIndex(drawn, times)
+    project = Indexes((URL,), Pool(index, NoShelf(), FileMetadata()), more=more).project("app")
+    assert project is not None
+    releases = Releases(project, Fitting(Wanted(Interpreter((3, 12, 0), Platform.LINUX_64))))
+    assert [round(it - 18_000) for it in days_of(releases)[:-1]] == [10, 10, 500, 500, 600]
+    order = [project.versions[it] for it in releases.newest_first(releases.mask(""))]
+    assert order == ["3.0+cu1", "2.0+own", "2.0", "2.0+cu1", "1.0", "1.0+cu1"]
 
 
 def test_a_set_of_candidates_becomes_a_specifier() -> None:
