@@ -108,8 +108,8 @@ def _newest_in(masks: Sequence[int], pick: Pick) -> str:
     """The newest version in all of ``masks`` if it is newer than the picked one, or else ""."""
     if _is_virtual(pick):
         return ""
-    position = pick.releases.newest(reduce(and_, masks, pick.releases.mask("")))
-    version = "" if position is None else pick.releases.project.versions[position]
+    position = pick.releases.newest(reduce(and_, masks, pick.releases.own))
+    version = "" if position is None else pick.releases.version(position)
     return version if _is_older(pick.version, version) else ""
 
 
