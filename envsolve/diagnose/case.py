@@ -270,7 +270,8 @@ class Case:
                 return found
         if self.clue("macos") is not None:
             return Platform.OSX_ARM64 if self.clue("apple") is not None else Platform.OSX_64
-        if self.clue("windows") is not None and not self.wsl:
+        in_words = self.clue("windows_in_words") is not None and self.clue("linux") is None
+        if not self.wsl and (self.clue("windows") is not None or in_words):
             return Platform.WIN_64
         if self.clue("linux") is not None or self.wsl:
             return self._linux

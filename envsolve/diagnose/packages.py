@@ -18,9 +18,12 @@ _ALIASES = {alias: it.name for it in FRAMEWORKS.values() for alias in it.aliases
 
 
 def packages_in(clues: Mapping[str, tuple[Clue, ...]]) -> Mapping[str, str]:
-    """Packages by normalized name with their first version in the text, and its build if a later line has that."""
+    """Packages by normalized name with their first version in the text, and its build if a later line has that.
+
+    What a program says it runs with comes before what people write and lists show.
+    """
     found: dict[str, str] = {}
-    for clue in clues.get("package", ()):
+    for clue in (*clues.get("running_package", ()), *clues.get("package", ())):
         name, _, version = clue.value.partition("==")
         key = _ALIASES.get(normalized(name)) or _ALIASES.get(name.lower()) or normalized(name)
         if not found.get(key) or version.startswith(f"{found[key]}+"):

@@ -56,6 +56,8 @@ class _Scan:
         self._index = _Index((*tables.texts, *tables.clues))
         self.sightings: list[Sighting] = []
         self.clues: dict[str, list[Clue]] = defaultdict(list)
+        self._ran_on: dict[str, str] = defaultdict(str)
+        """The last match of each symptom that ran on to other lines: a line with its end is no second sighting."""
 
     def look_at(self, line: Line) -> None:
         """Take what ``line`` has."""
@@ -69,8 +71,10 @@ class _Scan:
                 self._index.count(text)
                 if is_clue:
                     self.clues[text.of].append(Clue(_value(match), line.text, line.number))
-                elif text.of not in here:
+                elif text.of not in here and match[0] not in self._ran_on[text.of]:
                     here.add(text.of)
+                    if match.string is joined:
+                        self._ran_on[text.of] = match[0]
                     self.sightings.append(Sighting(text.of, _groups(match), _shown(match, line), line.number))
 
 

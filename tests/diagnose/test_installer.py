@@ -12,6 +12,8 @@ from tests.diagnose.test_clues import case_of
 PORTABLE = r"D:\ComfyUI portable\python_embeded\Lib\site-packages\torch\cuda\__init__.py:235: UserWarning"
 REPR = r"Failed to compile. cc_cmd: ['D:\\ComfyUI\\python_embeded\\Lib\\site-packages\\triton\\tcc.exe']"
 VENV = r"D:\Video\sd_scripts\venv\lib\site-packages\torch\cuda\__init__.py:235: UserWarning"
+NAMED = "I updated my ComfyUI_windows_portable, and now it fails"
+STARTED = r"** Python executable: C:\Users\u\ComfyUI\.venv\Scripts\python.exe"
 UV = "$ uv pip install flash-attn"
 PROJECT = "> uv sync --extra gpu"
 WHISPER = "/home/u/.local/share/uv/tools/whisper"
@@ -56,6 +58,9 @@ INDEX = "https://download.pytorch.org/whl/cu128"
         (PORTABLE, "pip install numpy", [r'"D:\ComfyUI portable\python_embeded\python.exe" -m pip install numpy']),
         (REPR, "python -m xformers.info", [r"D:\ComfyUI\python_embeded\python.exe -m xformers.info"]),
         (REPR, 'python -c "print(1)"', [r'D:\ComfyUI\python_embeded\python.exe -c "print(1)"']),
+        (NAMED, "pip install numpy", [r"ComfyUI_windows_portable\python_embeded\python.exe -m pip install numpy"]),
+        (STARTED, "pip install numpy", [r"C:\Users\u\ComfyUI\.venv\Scripts\python.exe -m pip install numpy"]),
+        ("I use uv.", "pip install numpy", ["uv pip install numpy"]),
         (VENV, "pip install numpy", [r"D:\Video\sd_scripts\venv\Scripts\python.exe -m pip install numpy"]),
         (r"C:\stable-diffusion-webui> webui.bat", "pip list", [r"venv\Scripts\python.exe -m pip list"]),
     ],

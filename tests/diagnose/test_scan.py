@@ -26,6 +26,11 @@ anchors = ["does not"]
 pattern = '''does not (?:work|start)'''
 wraps = true
 source = "https://example.org/2"
+[[symptom.broken.text]]
+anchors = ["plug", "smells"]
+pattern = '''(?:the plug )?smells of (?P<smell>\\w+)'''
+wraps = true
+source = "https://example.org/5"
 
 [finding.broken-cable]
 [finding.broken-plug]
@@ -52,6 +57,11 @@ def tables(tmp_path: Path) -> Tables:
 def lines(*texts: str) -> Iterator[Line]:
     for number, text in enumerate(texts, 1):
         yield Line(number, text, tuple(texts[number : number + 2]))
+
+
+def test_the_end_of_a_wording_that_ran_on_is_no_second_sighting(tables: Tables) -> None:
+    seen = scan(lines("The plug", "smells of smoke", "it smells of tea"), tables).sightings
+    assert [(it.get("smell"), it.number) for it in seen] == [("smoke", 1), ("tea", 3)]
 
 
 def test_a_symptom_is_seen_with_its_fields_and_its_line(tables: Tables) -> None:

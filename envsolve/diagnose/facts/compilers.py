@@ -97,7 +97,8 @@ def _first_build(case: Case, lines: Lines) -> Release | None:
     framework = "pytorch" if lines[0].symptom == "torch-list-without-architecture" else None
     builds = builds_with_code(case, capability, framework)
     having = [it for it in builds if it.cuda is not None and it.cuda >= first]
-    return edge(having, last=False) if having else None
+    wheels = [it for it in having if it.source.is_wheel]
+    return edge(wheels or having, last=False) if having else None
 
 
 def first_build_for_arch(case: Case, lines: Lines) -> Build | None:
@@ -137,10 +138,15 @@ def _nvrtc_cuda(case: Case) -> CudaVersion | None:
 
 
 def nvrtc_lacks(case: Case, lines: Lines) -> str | None:
-    """Whether NVRTC lacks a ``new`` GPU or an ``old`` one; None if the GPU decides, which is unknown."""
+    """Whether NVRTC lacks a ``new`` GPU or an ``old`` one; None if the GPU decides, which is unknown.
+
+    PyTorch has no code at all for the GPUs that CUDA 12 and older had dropped.
+    """
     capability, cuda = arch_capability(case, lines), _nvrtc_cuda(case)
+    if capability is None and cuda is not None:
+        return "old" if cuda >= _DROPS_VOLTA else "new" if case.framework == "pytorch" else None
     if capability is None:
-        return "old" if cuda is not None and cuda >= _DROPS_VOLTA else None
+        return None
     span = case.knowledge.cuda_for(capability)
     if span is None:
         return "old" if capability < _KEPLER else "new"

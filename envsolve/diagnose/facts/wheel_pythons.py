@@ -171,6 +171,14 @@ def older_python(case: Case, lines: Lines) -> _Older | None:
     return _Older(older[-1], table[older[-1]][0], table[older[-1]][-1]) if older else None
 
 
+def first_for_interpreter(case: Case, lines: Lines) -> str | None:
+    """The first release of the framework with a wheel for the Python that runs, if the requested one is older."""
+    asked, python = requested(case, lines), other_interpreter(case, lines)
+    versions = _versions_by_python(case, asked).get(python or "", [])
+    later = bool(versions) and asked.version is not None and versions[0] > asked.version
+    return str(versions[0]) if later and asked.package in (asked.framework, "torch") else None
+
+
 def mac_list(case: Case, lines: Lines) -> bool:
     """Whether a list of torch ends with the last release for macOS on Intel, as no Python's list elsewhere does.
 
