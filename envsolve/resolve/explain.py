@@ -142,8 +142,7 @@ def _toolkit_conflict(problem: Problem, provider: Provider) -> Conflict:
     toolkits = list(provider.matches(CUDA, requested))
     if not toolkits:
         known = sorted(it.thing.version for it in provider.offered(CUDA) if isinstance(it.thing, Toolkit))
-        reach = f"those known go from {known[0]} to {known[-1]}"
-        message = f"{requested[0].because.text}, and no such toolkit is known: {reach}"
+        message = f"no toolkit of the requested CUDA is known: those known go from {known[0]} to {known[-1]}"
         return Conflict("cuda-excluded", message, tuple(map(step_of, requested)))
     witness = toolkits[0]
     against = [links[-1] for links in provider.unmet(witness)]

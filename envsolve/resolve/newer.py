@@ -6,15 +6,16 @@ newer driver, which can be installed unless a GPU of the machine has reached its
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
+from packaging.specifiers import SpecifierSet
 from packaging.version import Version
 
 from envsolve.model.note import Note
 from envsolve.model.prose import sentence_list
 from envsolve.model.release import Release
-from envsolve.model.request import Request
+from envsolve.model.request import FrameworkRequest, Request
 from envsolve.model.solution import NewerElsewhere, Solution
 from envsolve.model.versions import DriverVersion
 from envsolve.resolve.parts import (
@@ -48,17 +49,43 @@ def with_newer_elsewhere(solution: Solution, others: Sequence[Solution]) -> Solu
 
 
 def with_newer_releases(solution: Solution, providers: Sequence[Provider]) -> Solution:
-    """Add a note if the newest release needs only a newer driver, another Python than the request allows, or both.
+    """Add a note if the newest release of the only framework needs only a newer driver, another Python, or both.
 
-    For several frameworks, one driver or one Python is not enough. For Linux together with WSL2 and its Windows driver
-    numbers, one driver version is not enough.
+    Only a Python that the request excludes counts. For Linux together with WSL2 and its Windows driver numbers, one
+    driver version is not enough.
     """
     machines, request = solution.problem.machines, solution.request
     of_drivers = len({machine.windows_driver for machine in machines}) == 1
-    if len(solution.choices) != 1 or (request.python is None and all(machine.driver is None for machine in machines)):
+    if request.python is None and all(machine.driver is None for machine in machines):
         return solution
     note = _waiting(solution.choices[0].release, request, providers, of_drivers=of_drivers)
     return solution if note is None else solution._replace(notes=(*solution.notes, note))
+
+
+def with_newer_for_another_python(
+    solution: Solution, freed: Solution, can_solve: Callable[[tuple[FrameworkRequest, ...]], bool]
+) -> Solution:
+    """Add a note for each of several frameworks that only needs another Python than the request allows.
+
+    ``freed`` is the stack if any Python is allowed; it must have no older release. ``can_solve`` returns whether there
+    is a stack for these frameworks with the Python of the request. A release that is not newer than one of another
+    source is not noted.
+    """
+    pairs = [(it.release, other.release) for it, other in zip(solution.choices, freed.choices, strict=True)]
+    elsewhere = [(it.framework, Version(str(it.note.fields["version"]))) for it in solution.newer_elsewhere]
+    if any(there.version < here.version for here, there in pairs):
+        return solution
+    notes = []
+    for number, (here, there) in enumerate(pairs):
+        requested = list(solution.problem.frameworks)
+        requested[number] = FrameworkRequest(there.framework, SpecifierSet(f"=={there.version}"))
+        known = max([here.version, *(version for framework, version in elsewhere if framework == here.framework)])
+        if there.version > known and not can_solve(tuple(requested)):
+            named = solution.request.requester.name_of("python")
+            text = f"a newer {there.framework}, {there.version}, needs another Python than {named} allows, such as "
+            note = Note("newer-needs-python", f"{text}{freed.python}")
+            notes.append(note.about(framework=there.framework, version=str(there.version), pythons=str(freed.python)))
+    return solution._replace(notes=(*solution.notes, *notes))
 
 
 class _Changes(NamedTuple):

@@ -18,10 +18,10 @@ from envsolve.matrix.tables import CudaTable, FrameworkTable
 from envsolve.model.host import Platform
 from envsolve.model.lock_format import PYTHON_FORMATS
 from envsolve.model.release import Release, Source, Toolkit
-from envsolve.model.request import Policy, Request
+from envsolve.model.request import FrameworkRequest, Policy, Request
 from envsolve.model.solution import Problem, Solution
 from envsolve.resolve.catalogue import Builds, Catalogue, Libraries
-from envsolve.resolve.newer import with_newer_elsewhere, with_newer_releases
+from envsolve.resolve.newer import with_newer_elsewhere, with_newer_for_another_python, with_newer_releases
 from envsolve.resolve.parts import (
     CUDA,
     CUDNN,
@@ -69,8 +69,7 @@ class Solver:
             else found[0]
         )
         others = [*(it for it in found if it is not first), *self._unranked(request, problem)]
-        solution = with_newer_elsewhere(first, others)
-        return with_newer_releases(solution, self.providers(request, problem))
+        return self._with_newer(with_newer_elsewhere(first, others), request, problem)
 
     def newest(self, request: Request, problem: Problem) -> Solution | None:
         """Return the best stack, whatever the order of sources; if equal, that of the first source."""
@@ -81,7 +80,22 @@ class Solver:
         """Return the best stack of ``builds``, one for each framework, or None if they do not fit together."""
         sources = tuple(dict.fromkeys(it.source for it in builds))
         solution = self._from_group(sources, request, problem, builds)
-        return None if solution is None else with_newer_releases(solution, self.providers(request, problem))
+        return None if solution is None else self._with_newer(solution, request, problem)
+
+    def _with_newer(self, solution: Solution, request: Request, problem: Problem) -> Solution:
+        """Add notes on newer releases. One driver is not enough for several frameworks; one Python may be."""
+        if len(solution.choices) == 1:
+            return with_newer_releases(solution, self.providers(request, problem))
+        if request.python is None:
+            return solution
+        freed = self.solve(request._replace(python=None), problem._replace(python=None))
+        if freed is None:
+            return solution
+
+        def can_solve(frameworks: tuple[FrameworkRequest, ...]) -> bool:
+            return self.can_solve(request._replace(frameworks=frameworks), problem._replace(frameworks=frameworks))
+
+        return with_newer_for_another_python(solution, freed, can_solve)
 
     def can_solve(self, request: Request, problem: Problem) -> bool:
         """Whether there is any stack for ``problem``. This costs less than finding the best one."""

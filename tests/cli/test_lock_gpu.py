@@ -9,6 +9,8 @@ from typing import NamedTuple
 
 import pytest
 
+from envsolve.app.lock.lock_worlds import Chosen, Worlds
+from envsolve.app.lock.target_search import TargetSearch
 from tests.cli.locked import pins_in
 from tests.cli.worlds import LINUX, NVIDIA, releases, torch
 from tests.conftest import Envsolve, Result
@@ -511,6 +513,21 @@ class TestWhatHasNoWheel:
             "error: no-wheel\n  jax 0.6.2 cannot be installed on Python 3.11.7 on linux-64: "
             "it does not support this Python\n"
         )
+
+
+def test_an_answer_that_took_all_the_time_is_completed(
+    envsolve: Envsolve, world: IndexServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    best_in = TargetSearch.best_in
+
+    def late(self: TargetSearch, worlds: Worlds) -> Chosen | None:
+        found = best_in(self, worlds)
+        self.end = 0.0
+        return found
+
+    monkeypatch.setattr(TargetSearch, "best_in", late)
+    found = pins(envsolve, world, "torch", "torchvision", "--gpu", "6.1", "--driver", "580.65.06")
+    assert found["torch"] == "2.14.1+cu126"
 
 
 def test_a_suggestion_keeps_the_requirements_that_name_a_framework(envsolve: Envsolve, world: IndexServer) -> None:

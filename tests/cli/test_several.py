@@ -202,7 +202,7 @@ def test_a_question_does_not_change_the_file_of_the_answer(envsolve: Envsolve, t
 
 def test_an_unknown_cuda_is_reported_once(envsolve: Envsolve) -> None:
     result = envsolve("-f", "pytorch", "--gpu", "8.6", "--cuda", "99")
-    assert result.err.startswith("error: cuda-excluded\n  CUDA 99 was requested, and no such toolkit is known")
+    assert result.err.startswith("error: cuda-excluded\n  no toolkit of the requested CUDA is known: ")
     assert result.err.count("cause: CUDA 99 was requested") == 1
 
 

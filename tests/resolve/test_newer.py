@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 
 import pytest
@@ -136,6 +137,23 @@ def test_a_release_that_needs_another_python_fits_with_it(framework: str, python
     assert solved(version, known, python) is None
     assert solved(version, newer or known, f"=={match[3]}.*") is not None
     assert newer is None or solved(version, known, f"=={match[3]}.*") is None
+
+
+@pytest.mark.parametrize("python", ["3.9", "3.10"])
+def test_several_frameworks_may_be_newer_on_another_python(python: str, envsolve: Envsolve) -> None:
+    frameworks = ("-f", "pytorch", "-f", "jax", "--gpu", "8.6")
+    result = envsolve(*frameworks, "--python", python, "--format", "json")
+    notes = [it["fields"] for it in json.loads(result.out)["notes"] if it["code"] == "newer-needs-python"]
+    assert "jax" in [it["framework"] for it in notes]
+    for it in notes:
+        newer = (
+            f"{it['framework']}=={it['version']}",
+            *(name for name in ("pytorch", "jax") if name != it["framework"]),
+        )
+        words = [word for name in newer for word in ("-f", name)]
+        assert envsolve(*words, "--gpu", "8.6", "--python", python).code == 1
+        assert envsolve(*words, "--gpu", "8.6", "--python", it["pythons"]).code == 0
+    assert "another Python" not in envsolve(*frameworks).err
 
 
 def test_a_python_that_was_not_requested_gets_no_note() -> None:

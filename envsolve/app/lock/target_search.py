@@ -143,7 +143,8 @@ class TargetSearch:
     ) -> Found:
         """All packages that fit a stack, none below its floor; the versions in ``chosen`` are preferred.
 
-        Raises Conflict, OutsideError, UnsolvableError.
+        An answer that is ``chosen`` may have taken all the time, and is still completed. Raises Conflict, OutsideError,
+        UnsolvableError.
         """
         solution, wanted, packages = attempt.solution, self.wanted_on(attempt), self.request.packages
         most = Sources.ANY if packages.allow_builds else Sources.WITHOUT_WHEELS
@@ -166,7 +167,8 @@ class TargetSearch:
             frameworks=[it.package for it in attempt.releases],
         )
         indexes = indexes_for(solution, wanted, packages, self._where, self._connection, more)
-        return found_for(question, indexes, self.end, self.lock_request.counted)
+        end = self.end if chosen is None else end_of_search(builds=packages.allow_builds)
+        return found_for(question, indexes, end, self.lock_request.counted)
 
     def refusal_of(self, attempt: Attempt, floors: Mapping[str, str]) -> UnsolvableError | None:
         """Why no packages fit a stack if none may be below its floor. None if some do, or the reason is unknown."""
