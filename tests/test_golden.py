@@ -167,6 +167,7 @@ def planned(golden: Golden, matrix: Matrix, server: ChannelServer) -> Plan:
     return with_addresses(golden.path, plan, golden.platform, matrix, session, os.environ)
 
 
+@pytest.mark.thorough
 @having("stays")
 def test_a_newer_answer_preserves_all_its_pins(golden: Golden, copy: Path, envsolve: Envsolve, mirror: Mirror) -> None:
     stays = golden.expected["stays"]

@@ -85,6 +85,7 @@ def test_nothing_else_is_masked(text: str) -> None:
     assert masked(text) == text
 
 
+@pytest.mark.thorough
 def test_texts_of_real_failures_are_unchanged() -> None:
     cases = sorted((Path(__file__).parents[1] / "symptoms").glob("**/*.toml"))
     texts = {it.name: str(tomli.loads(it.read_text("utf-8")).get("text", "")) for it in cases}

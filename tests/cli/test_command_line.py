@@ -166,6 +166,7 @@ def test_startup_imports_nothing_heavy(arguments: list[str]) -> None:
     assert "envsolve.matrix.laws" not in loaded
 
 
+@pytest.mark.thorough
 def test_a_closed_pipe_is_not_an_error() -> None:
     command = f"{sys.executable} -m envsolve matrix show pytorch | head -1"
     done = subprocess.run(["bash", "-o", "pipefail", "-c", command], capture_output=True, text=True, check=False)
@@ -252,6 +253,7 @@ def test_a_suggestion_with_fewer_gpus_keeps_the_driver_of_the_host_file(envsolve
     assert drivers == ["580.65.06", "580.65.06"]
 
 
+@pytest.mark.thorough
 def test_help_and_version_are_printed() -> None:
     assert "--framework" in child("solve", "--help").stdout
     version = child("--version").stdout

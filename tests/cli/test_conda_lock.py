@@ -167,6 +167,7 @@ def test_requirements_of_wheels_on_the_pytorch_family_are_met_by_conda_if_pytorc
     assert [line.split()[2] for line in done.out.splitlines() if line.startswith("# pip ")] == ["seeing"]
 
 
+@pytest.mark.thorough
 def test_a_wheel_of_the_pytorch_family_is_refused_beside_conda_packages(
     index: IndexServer, envsolve: Envsolve, mirrored: Path, cache: Path, tmp_path: Path
 ) -> None:
@@ -325,6 +326,7 @@ def test_credentials_for_a_channel_are_added_to_those_of_rattler(
     assert json.loads(known.read_text()) == {"127.0.0.1": {"CondaToken": Private.TOKEN}}
 
 
+@pytest.mark.thorough
 def test_broken_settings_of_rattler_are_named(mirrored: Path, envsolve: Envsolve) -> None:
     mirrored.write_text("[mirrors]\n[")
     done = envsolve("numpy", "--gpu", "none", "--format", "explicit", "--no-cache")
@@ -332,6 +334,7 @@ def test_broken_settings_of_rattler_are_named(mirrored: Path, envsolve: Envsolve
     assert f"cause: {mirrored}: " in done.err
 
 
+@pytest.mark.thorough
 def test_a_removed_working_directory_does_not_matter(
     envsolve: Envsolve, mirrored: Path, cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -343,6 +346,7 @@ def test_a_removed_working_directory_does_not_matter(
     assert done.code == 0, done.err
 
 
+@pytest.mark.thorough
 def test_a_password_in_a_channel_of_an_environment_file_is_stored_nowhere(
     private: Private, envsolve: Envsolve, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -357,6 +361,7 @@ def test_a_password_in_a_channel_of_an_environment_file_is_stored_nowhere(
     assert Private.PASSWORD not in done.out + done.err
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(("token", "code"), [(None, "channel-refused"), ("tk-of-somebody-else", "channel-refused")])
 def test_a_missing_token_gets_a_hint_how_to_log_in(
     token: str | None, code: str, private: Private, envsolve: Envsolve
@@ -453,6 +458,7 @@ def test_sharded_repodata_gives_the_same_lock(
     assert (sharded.code, sharded.out) == (0, plain.out)
 
 
+@pytest.mark.thorough
 def test_the_cache_commands_include_the_channels(envsolve: Envsolve, mirrored: Path, tmp_path: Path) -> None:
     place = ("--cache-dir", str(tmp_path / "cache"))
     assert envsolve("-f", "tensorflow", "--gpu", "8.6", "--format", "explicit", *place).code == 0

@@ -85,6 +85,7 @@ def test_another_package_does_not_change_the_others(locking: Locking) -> None:
     assert {name: after.get(name) for name in before} == before
 
 
+@pytest.mark.thorough
 def test_an_unreadable_lock_is_an_error_and_is_not_overwritten(
     envsolve: Envsolve, mirrored: Path, cache: Path, tmp_path: Path
 ) -> None:

@@ -179,6 +179,7 @@ def test_the_project_can_be_named(git: Git, envsolve: Envsolve, monkeypatch: pyt
     assert "--project is about the locks that a project names" in done.err
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("arguments", "code", "says"),
     [

@@ -145,6 +145,7 @@ def test_a_plan_is_available_in_every_format(envsolve: Envsolve, nodes: str, for
     assert "driver" in done.out
 
 
+@pytest.mark.thorough
 def test_host_accepts_a_list_of_nodes(envsolve: Envsolve, nodes: str) -> None:
     refused = envsolve("-f", "pytorch>=2.14", "--host", nodes, "--source", "pypi")
     assert (refused.code, refused.out) == (1, "")
@@ -355,6 +356,7 @@ def test_an_interrupt_ends_launchers_that_ignore_it(nodes: str, monkeypatch: pyt
         os.kill(int(Path("started").read_text()), 0)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("words", [("--ray-python", sys.executable), ("--prefix", "env")])
 def test_a_python_without_ray_is_named(envsolve: Envsolve, nodes: str, words: tuple[str, ...]) -> None:
     Path("env", "bin").mkdir(parents=True)

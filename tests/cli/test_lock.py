@@ -553,6 +553,7 @@ outputs = ["environment.yml", "pixi.toml", "answer.json"]
 """
 
 
+@pytest.mark.thorough
 def test_every_format_of_a_stack_is_read_back(project: Project) -> None:
     project.file.write_text(A_STACK)
     assert project("lock").code == 0
@@ -642,6 +643,7 @@ def test_a_driver_option_keeps_the_gpus_of_the_lock(
     assert "the lock is still for the recorded machine" in done.err
 
 
+@pytest.mark.thorough
 def test_a_cpu_package_on_a_machine_with_a_gpu_is_reported(project: Project, world: IndexServer) -> None:
     world.add("onnxruntime", releases("onnxruntime", ["1.27.0"], tags="cp311-cp311-manylinux_2_28_x86_64"))
     done = project("lock", "onnxruntime")
@@ -649,6 +651,7 @@ def test_a_cpu_package_on_a_machine_with_a_gpu_is_reported(project: Project, wor
     assert "onnxruntime is a CPU build and required by that name: onnxruntime-gpu" in done.err
 
 
+@pytest.mark.thorough
 def test_a_target_has_its_own_host_files(project: Project) -> None:
     hosts = Path(__file__).parents[1] / "hosts"
     for name in ("rtx-3090-535.183.01.json", "rtx-4090-550.163.01.json", "no-gpu.json"):

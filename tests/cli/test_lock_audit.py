@@ -277,6 +277,7 @@ def test_checking_a_lock_uses_facts_read_since(
     assert "kernels" in done.err + done.out
 
 
+@pytest.mark.thorough
 def test_packages_that_install_the_same_module_are_named(
     envsolve: Envsolve, world: IndexServer, tmp_path: Path
 ) -> None:
@@ -317,6 +318,7 @@ def test_a_lock_records_sources_of_facts_about_its_packages(
     assert evidence_in(lock(envsolve, world, tmp_path, "torch", "kernels", "--gpu", "none").out) == []
 
 
+@pytest.mark.thorough
 def test_a_lock_records_inferred_facts_and_their_sources(
     envsolve: Envsolve, world: IndexServer, tmp_path: Path
 ) -> None:
@@ -385,6 +387,7 @@ def test_a_project_sets_how_wheels_are_read(
     assert 'wheel = ["kernels"]' in (tmp_path / "pylock.toml").read_text("utf-8")
 
 
+@pytest.mark.thorough
 def test_a_project_preserves_recorded_facts_of_its_lock(
     envsolve: Envsolve, world: IndexServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

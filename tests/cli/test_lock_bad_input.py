@@ -130,6 +130,7 @@ BAD_FILES = {
 }
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("text", BAD_FILES)
 def test_an_unlockable_file_is_named(text: str, envsolve: Envsolve, world: IndexServer) -> None:
     Path("requirements.in").write_text(f"{text}\n", encoding="utf-8")

@@ -283,6 +283,7 @@ class TestAFrameworkThatIsOnlyARequirement:
         assert result.err.startswith("error: gpu-not-supported\n")
         assert self.HINT in result.err
 
+    @pytest.mark.thorough
     def test_is_not_replaced_where_it_is_named(self, envsolve: Envsolve, world: IndexServer) -> None:
         result = lock(envsolve, world, *self.OPTIONS, "-f", "tensorflow", "-r", "requirements.in")
         assert (result.code, "tensorflow-cpu" in result.err) == (1, False)

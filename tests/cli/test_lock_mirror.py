@@ -10,6 +10,8 @@ from tests.conftest import Envsolve, Result
 from tests.index.server import IndexServer
 from tests.index.shelf import Shelf
 
+pytestmark = pytest.mark.thorough
+
 CUDA_12 = ("nvidia-cublas-cu12==12.6.4.1", "nvidia-cudnn-cu12==9.10.2.21", "nvidia-nccl-cu12==2.27.5")
 PASCAL = ("--gpu", "6.1", "--driver", "580.95.05")
 
@@ -28,7 +30,6 @@ def lock(envsolve: Envsolve, world: IndexServer, *words: str) -> Result:
     return envsolve(*words, "--platform", "linux-64", "--no-cache", "--format", "requirements", *indexes)
 
 
-@pytest.mark.thorough
 def test_an_older_companion_moves_the_framework_and_is_the_reason(
     envsolve: Envsolve, world: IndexServer, mirror: Shelf
 ) -> None:
@@ -49,14 +50,12 @@ def test_an_older_companion_on_another_index_moves_the_framework(
     assert found == {"torch": "2.8.0", "torchvision": "0.23.0"}, result.err
 
 
-@pytest.mark.thorough
 def test_a_companion_that_nothing_has_is_not_on_an_index(envsolve: Envsolve, world: IndexServer, mirror: Shelf) -> None:
     result = lock(envsolve, world, "-f", "pytorch", "torchvision", *PASCAL)
     assert result.code == 1
     assert result.err.startswith("error: package-not-found\n  no package index has torchvision\n")
 
 
-@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("words", "has_way"),
     [

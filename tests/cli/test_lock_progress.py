@@ -17,6 +17,8 @@ from tests.index.packages import wheel
 from tests.index.server import IndexServer
 from tests.validation.test_child import until
 
+pytestmark = pytest.mark.thorough
+
 pty = pytest.importorskip("pty", reason="there are no pseudo-terminals here")
 
 
@@ -59,7 +61,6 @@ def terminal_text(folder: Path, *words: str) -> str:
     return text
 
 
-@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("words", "code", "doing"),
     [
@@ -77,7 +78,6 @@ def test_long_operations_report_progress(words: tuple[str, ...], code: int, doin
         assert doing not in on_terminal(tmp_path, *words, *more, "-q")[1]
 
 
-@pytest.mark.thorough
 def test_progress_on_a_terminal_is_cleared_at_the_end(tmp_path: Path) -> None:
     text = terminal_text(tmp_path)
     assert "resolving: 1 package, alpha" in text
@@ -85,7 +85,6 @@ def test_progress_on_a_terminal_is_cleared_at_the_end(tmp_path: Path) -> None:
     assert text.rpartition("resolving:")[2].rpartition("\r")[0].endswith(" ")
 
 
-@pytest.mark.thorough
 @pytest.mark.parametrize("words", [["--no-progress"], ["-q"]])
 def test_no_progress_if_unwanted(words: list[str], tmp_path: Path) -> None:
     assert "resolving" not in terminal_text(tmp_path, *words)

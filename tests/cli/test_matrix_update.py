@@ -394,6 +394,7 @@ def test_a_release_that_no_index_has_is_refused(envsolve: Envsolve, world: Index
     assert "cause: whether an index has pytorch==2.99 is not known: " in offline.err
 
 
+@pytest.mark.thorough
 def test_a_release_that_cannot_be_inferred_suggests_matrix_update(
     envsolve: Envsolve, world: IndexServer, data: Path
 ) -> None:
@@ -473,6 +474,7 @@ outputs = ["requirements.txt"]
     assert "torch was read on that machine when it was locked" in envsolve("status", "requirements.txt", *GPU).out
 
 
+@pytest.mark.thorough
 def test_without_local_rows_a_command_looks_once_and_imports_nothing(data: Path) -> None:
     script = (
         "import sys\nfrom envsolve.cli import main\ntry: main(sys.argv[1:])\nexcept SystemExit: print(*sys.modules)"

@@ -15,6 +15,7 @@ from tests.index.server import IndexServer
 __all__ = ["project"]
 
 
+@pytest.mark.thorough
 def test_a_lock_names_the_project_as_its_requester(project: Project) -> None:
     project.say('dependencies = ["numpy"]', 'dependencies = ["numpy", "typing-extensions"]')
     assert project("lock").code == 0
@@ -183,6 +184,7 @@ class TestAMirrorOfPyTorch:
         found = pins_in(project.read())
         assert (found["torch"], found["torchvision"]) == ("2.14.1+cu126", f"0.29.1{of}")
 
+    @pytest.mark.thorough
     def test_with_torch_alone_and_without_a_folder_the_next_is_used(self, project: Project, world: IndexServer) -> None:
         world.withdraw("torch")
         project.say("535.183.01", "580.65.06")

@@ -208,6 +208,7 @@ def test_logs_and_the_cache(world: World) -> None:
     world("cache", "info", "--json", "--cache-dir", f"cache-{USER[:2]}")
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     "words",
     [

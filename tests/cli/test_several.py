@@ -70,6 +70,7 @@ def test_a_suggestion_keeps_all_platforms_on_which_it_works(envsolve: Envsolve) 
     assert nearest.replace("json", "pylock") in of_lock.err
 
 
+@pytest.mark.thorough
 def test_differences_between_platforms_are_reported(envsolve: Envsolve, tmp_path: Path) -> None:
     files = ("--host", host("rtx-5090-570.195.03"), "--host", host("windows-566.36"))
     result = envsolve("-f", "tensorflow", *files, "-o", str(tmp_path / "{platform}.yml"))
@@ -166,6 +167,7 @@ def test_a_contradictory_policy_is_refused(
     assert says in result.err
 
 
+@pytest.mark.thorough
 def test_the_policy_is_in_the_recorded_command(envsolve: Envsolve) -> None:
     out = envsolve("-f", "pytorch", "--gpu", "8.6", "--prefer", "widest-gpu").out
     assert "#   envsolve --framework pytorch --gpu 8.6 --prefer widest-gpu\n" in out

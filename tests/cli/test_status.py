@@ -127,6 +127,7 @@ frameworks = [{ framework = "jax", version = "99.1", package = "jax", source = "
 """
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("name", "text", "is_known"),
     [

@@ -12,6 +12,8 @@ from tests.conda.conftest import channel_server, mirror, mirrored
 from tests.conftest import Envsolve
 from tests.index.server import IndexServer
 
+pytestmark = pytest.mark.thorough
+
 __all__ = ["channel_server", "mirror", "mirrored"]
 
 _PROJECT = """\
@@ -70,7 +72,6 @@ def project(tmp_path: Path, envsolve: Envsolve, world: IndexServer, monkeypatch:
     return Project(tmp_path, envsolve, _PROJECT.format(url=world.url), ("requirements.in", "numpy>=1\n"))
 
 
-@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("requirements", "reasons"),
     [
@@ -125,7 +126,6 @@ def test_a_file_for_machines_elsewhere_has_a_hint_about_the_project(
     assert note not in project.envsolve("status", "../other.txt").err
 
 
-@pytest.mark.thorough
 def test_differing_keys_are_reported_and_not_two_commands(project: Project) -> None:
     project.say("envsolve.toml", 'python = "3.11.7"', 'python = "3.12"')
     project.say("envsolve.toml", '["pytorch"]', '["pytorch", "jax"]\nrequirements = ["polars"]')
@@ -138,14 +138,12 @@ def test_differing_keys_are_reported_and_not_two_commands(project: Project) -> N
     ]
 
 
-@pytest.mark.thorough
 def test_an_option_that_once_replaced_a_key_is_reported(project: Project) -> None:
     project.say("envsolve.toml", 'python = "3.11.7"\n', "")
     assert project.envsolve("lock", "--cache-dir", "cache", "--python", "3.11.7").code == 0
     assert project.reasons == ["locked with --python 3.11.7, which the project does not have"]
 
 
-@pytest.mark.thorough
 def test_a_gpu_lock_in_a_cpu_project_is_stale(project: Project) -> None:
     project.say("envsolve.toml", 'gpus = ["8.6"]\ndriver = "535.183.01"\n', 'gpus = "none"\n')
     assert project.reasons == [
@@ -154,7 +152,6 @@ def test_a_gpu_lock_in_a_cpu_project_is_stale(project: Project) -> None:
     ]
 
 
-@pytest.mark.thorough
 def test_a_cpu_lock_fits_there_and_names_its_purpose_elsewhere(
     project: Project, monkeypatch: pytest.MonkeyPatch, fake_driver: Any
 ) -> None:
@@ -170,7 +167,6 @@ def test_a_cpu_lock_fits_there_and_names_its_purpose_elsewhere(
     assert first["reasons"][-1] == "compute capability 8.6 instead of the CPU"
 
 
-@pytest.mark.thorough
 def test_a_file_with_merge_conflicts_does_not_stop_the_others(project: Project) -> None:
     text = (project.directory / "requirements.txt").read_text(encoding="utf-8")
     project.write("requirements.txt", f"<<<<<<< HEAD\n{text}=======\n{text}>>>>>>> other\n")
@@ -183,7 +179,6 @@ def test_a_file_with_merge_conflicts_does_not_stop_the_others(project: Project) 
     )
 
 
-@pytest.mark.thorough
 def test_a_current_environment_yml_is_compared(
     tmp_path: Path, mirrored: Path, envsolve: Envsolve, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -205,7 +200,6 @@ def test_a_current_environment_yml_is_compared(
     assert of_pip == "the pip section of dev.yml: pandas is new and not in the lock file"
 
 
-@pytest.mark.thorough
 def test_a_project_elsewhere_is_named(project: Project, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     there = json.loads(project.envsolve("status", "--json").out)
     monkeypatch.chdir(tmp_path.parent)

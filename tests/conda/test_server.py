@@ -118,6 +118,7 @@ def test_a_made_package_matches_its_record(own_channel_server: ChannelServer) ->
     assert made.fields["timestamp"] == 1_787_356_800_000
 
 
+@pytest.mark.thorough
 def test_fresh_repodata_is_not_requested_again_and_works_offline(
     own_channel_server: ChannelServer, mirror: Mirror
 ) -> None:
@@ -209,6 +210,7 @@ def test_each_fault_results_in_its_own_error_without_waiting(own_channel_server:
         assert answer.seconds < 5, name
 
 
+@pytest.mark.thorough
 def test_a_missing_subdirectory_is_empty_unless_it_is_noarch(own_channel_server: ChannelServer, mirror: Mirror) -> None:
     mirror(own_channel_server)
     own_channel_server.channel("plain", subdirs=("noarch",)).add(record("alpha", noarch="generic"))

@@ -249,6 +249,7 @@ def test_every_failure_is_distinguished(name: str, fake_driver: FakeDriver, tree
         assert words in notes_of(host)
 
 
+@pytest.mark.thorough
 def test_a_working_machine_has_no_notes(fake_driver: FakeDriver, tree: Path) -> None:
     assert detected(fake_driver.environ(), write_tree(tree, BOUND_GPU)).notes == ()
 
@@ -300,6 +301,7 @@ def test_old_nvidia_smi_takes_the_capability_from_the_bus(fake_driver: FakeDrive
     assert host.origin["gpus"] == "nvidia-smi, pci"
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("thorough", [True, False])
 def test_wsl_takes_the_windows_driver_from_its_own_directory(
     fake_driver: FakeDriver, tree: Path, thorough: bool

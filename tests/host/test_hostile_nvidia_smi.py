@@ -88,6 +88,7 @@ def test_a_name_cannot_control_the_terminal(fake_driver: FakeDriver, tmp_path: P
     assert "\x1b" not in re.sub(r"\x1b\[[0-9;]*m", "", shown)
 
 
+@pytest.mark.thorough
 def test_a_long_name_is_cut(fake_driver: FakeDriver, tmp_path: Path) -> None:
     environ = with_nvidia_smi(fake_driver, tmp_path, smi_that_names("A" * 50_000))
     assert len(json.loads(ran(environ, tmp_path, *DETECT).out)["gpus"][0]["name"]) == 256

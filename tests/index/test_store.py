@@ -201,6 +201,7 @@ def test_processes_that_write_and_read_the_same_keys_never_see_a_torn_file(store
     assert store.size().files == 4
 
 
+@pytest.mark.thorough
 def test_threads_share_a_store(store: Store) -> None:
     def work(number: int) -> bool:
         content = bytes([number % 5]) * 3000
@@ -212,6 +213,7 @@ def test_threads_share_a_store(store: Store) -> None:
     assert store.failure is None
 
 
+@pytest.mark.thorough
 def test_a_killed_writer_leaves_nothing_readable_and_its_files_are_pruned(store: Store) -> None:
     store.write("pages", KEY, b"whole")
     script = f"print(flush=True)\nwhile True: store.write('pages', {KEY!r}, b'x' * 3_000_000)\n"

@@ -222,6 +222,7 @@ def uv_installs(lock: Path, into: Path) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
 
 
+@pytest.mark.thorough
 @pytest.mark.skipif(uv() is None, reason="uv is not installed here; the variable UV may name one")
 def test_uv_installs_it_with_its_hashes(served: tuple[Path, str], tmp_path: Path) -> None:
     folder, address = served

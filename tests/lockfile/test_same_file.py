@@ -99,6 +99,7 @@ def test_recorded_facts_count(change: Callable[[Lock], Lock], format_name: str, 
     assert not is_same(format_name, lock, change(lock))
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("format_name", PYTHON_FORMATS)
 @pytest.mark.parametrize(
     "changes", [{"version": "0.0.1"}, {"index_url": "https://example.org/other"}, {"files": (file("torch.whl", "f"),)}]

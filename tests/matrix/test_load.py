@@ -71,6 +71,7 @@ def test_a_valid_file_has_no_mistakes(directory: Path) -> None:
     assert mistakes(directory, SOUND) == []
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("old", "new", "key"),
     [

@@ -20,6 +20,7 @@ _READ = [case for case in _CASES if "written" in case]
 _REFUSED = [case for case in _CASES if "refused" in case]
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("case", _READ, ids=lambda case: case["text"])
 def test_a_spec_is_written_in_canonical_form(case: dict[str, Any]) -> None:
     written = str(parse_match_spec(case["text"]))

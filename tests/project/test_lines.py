@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+import pytest
 import tomli
 import tomlkit
 from hypothesis import given
@@ -75,6 +76,7 @@ def leaves(table: dict[str, Any], path: tuple[str, ...] = ()) -> Iterator[tuple[
             yield (*path, key)
 
 
+@pytest.mark.thorough
 @given(TABLES)
 def test_every_key_has_a_line_and_the_line_has_the_key(table: dict[str, Any]) -> None:
     text = tomlkit.dumps(table)

@@ -372,6 +372,7 @@ def test_the_script_is_executable(tmp_path: Path) -> None:
     assert "--dry-run" in ran.stdout
 
 
+@pytest.mark.thorough
 def test_the_index_is_that_of_pip(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("PIP_INDEX_URL", "https://one.example/simple")
     assert default_endpoint() == "https://one.example/simple"

@@ -107,6 +107,7 @@ def test_records_that_only_cause_conflicts_are_preserved_once_missed(ran: Mappin
     assert ran[0].outcomes == ran[2].outcomes
 
 
+@pytest.mark.thorough
 def test_the_outcomes_list_requested_records(ran: Mapping[int, Ran]) -> None:
     outcomes = ran[0].outcomes
     first = outcomes["the newest is out of reach"]

@@ -44,6 +44,7 @@ def opened(index: ServedIndex, session: requests.Session, built: BuiltFile) -> O
     return lambda: Wheel(file, session)
 
 
+@pytest.mark.thorough
 def test_small_members_of_a_large_wheel_are_cheap(opened: Open, index: ServedIndex) -> None:
     with opened() as thing:
         assert thing.text("thing/version.py") == "cuda = '12.8'\n"

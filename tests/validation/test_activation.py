@@ -56,6 +56,7 @@ def test_a_conda_prefix_sets_its_variables_and_runs_its_scripts(tmp_path: Path) 
     assert not {"VIRTUAL_ENV", "UNSET"} & set(found)
 
 
+@pytest.mark.thorough
 @pytest.mark.skipif(shutil.which("bash") is None, reason="there is no bash")
 @pytest.mark.parametrize(
     "text",

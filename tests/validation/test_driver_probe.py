@@ -54,6 +54,7 @@ def test_a_working_driver_is_reported_with_its_gpu(fake_driver: FakeDriver) -> N
     assert set(kernel) == {"ok", "jit_log", "seconds"}
 
 
+@pytest.mark.thorough
 def test_by_default_the_first_gpu_computes_and_the_others_are_listed(fake_driver: FakeDriver) -> None:
     first, second = result_of(fake_driver, devices=[RTX_4090, RTX_4090])["devices"]
     assert first["kernel"]["ok"]
@@ -61,6 +62,7 @@ def test_by_default_the_first_gpu_computes_and_the_others_are_listed(fake_driver
     assert second["uuid"] == "GPU-00000000-0000-0000-0000-000000000001"
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("gpus", "computing"), [("all", [True, True, True]), ([1], [False, True, False]), ([2, 0], [True, False, True])]
 )
@@ -69,6 +71,7 @@ def test_the_selected_gpus_compute(fake_driver: FakeDriver, gpus: Any, computing
     assert [kernel is not None and kernel["ok"] for kernel in kernels] == computing
 
 
+@pytest.mark.thorough
 def test_a_bad_gpu_does_not_hide_a_good_one_after_it(fake_driver: FakeDriver) -> None:
     for trouble in ({"kernel": "wrong@0"}, {"fail": {"cuCtxSynchronize@0": 719}}, {"fail": {"cuDeviceGetName@0": 999}}):
         bad, good = kernels_of(fake_driver, gpus="all", devices=[RTX_4090] * 2, **trouble)
@@ -154,6 +157,7 @@ def test_burn_finds_an_intermittent_fault(fake_driver: FakeDriver) -> None:
     assert kernel["burn"]["rounds"] > 2
 
 
+@pytest.mark.thorough
 def test_burn_finds_stuck_memory(fake_driver: FakeDriver) -> None:
     (once,) = kernels_of(fake_driver, kernel="stuck")
     (burnt,) = kernels_of(fake_driver, burn=0.1, kernel="stuck")
@@ -186,6 +190,7 @@ def test_a_library_without_the_driver_api_is_recognised_by_the_call(fake_driver:
     assert (error["stage"], error["code"]) == ("cuDriverGetVersion", None)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("code", [None, 801])
 def test_a_driver_without_a_uuid_still_computes(fake_driver: FakeDriver, tmp_path: Path, code: int | None) -> None:
     """Drivers before CUDA 9.2 have no such call; 801 is not supported."""

@@ -37,6 +37,7 @@ def report(children: Children, fault: str) -> ProbeReport:
     return verdict(PYTORCH, "cuda", outcome(children, fault), explained)
 
 
+@pytest.mark.thorough
 def test_a_correct_framework_passes_on_its_gpu(children: Children) -> None:
     found = report(children, "")
     assert found.findings == ()
@@ -80,6 +81,7 @@ def test_missing_code_only_in_cudnn_is_reported(children: Children) -> None:
     assert "this cuDNN dropped the GPU" in report(children, "no-kernel-in-cudnn").findings[0].cause
 
 
+@pytest.mark.thorough
 def test_a_crash_preserves_earlier_results(children: Children) -> None:
     found = report(children, "crash-in-convolution").findings[0]
     assert found.id == "probe-crash"

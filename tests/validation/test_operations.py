@@ -72,6 +72,7 @@ def _environment(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("NVIDIA_TF32_OVERRIDE", "1")
 
 
+@pytest.mark.thorough
 def test_a_correct_framework_passes_everything(run: Run) -> None:
     result = run(Sound)
     assert [it["name"] for it in result["operations"]] == ALL
@@ -98,6 +99,7 @@ def test_a_long_error_keeps_both_ends(run: Run) -> None:
     assert (text[:6], text[-5:], len(text) < 4100) == ("first ", " last", True)
 
 
+@pytest.mark.thorough
 def test_on_a_gpu_the_library_of_an_operation_is_reported(run: Run) -> None:
     assert [it["proves"] for it in run(Sound, "cuda")["operations"]][:3] == [None, "cuBLAS", None]
 
@@ -133,6 +135,7 @@ def test_an_unavailable_device_ends_it(run: Run) -> None:
     assert result["error"] == {"type": "NoDeviceError", "text": "it lists 0 GPUs"}
 
 
+@pytest.mark.thorough
 def test_a_cpu_build_is_not_tested_on_a_gpu(run: Run) -> None:
     class OnlyCpu(Sound):
         cpu_build = True
@@ -172,6 +175,7 @@ def test_a_framework_without_such_a_device_is_reported(run: Run) -> None:
     assert "error" not in result
 
 
+@pytest.mark.thorough
 def test_after_a_failed_operation_the_others_run(run: Run) -> None:
     class Broken(Sound):
         def convolution(self, images: Array, filters: Array) -> Outcome:
@@ -182,6 +186,7 @@ def test_after_a_failed_operation_the_others_run(run: Run) -> None:
     assert done[2]["error"] == {"type": "RuntimeError", "text": "cuDNN error: CUDNN_STATUS_NOT_INITIALIZED"}
 
 
+@pytest.mark.thorough
 def test_a_correct_result_on_the_wrong_device_is_not_ok(run: Run) -> None:
     class Elsewhere(Sound):
         def matmul(self, left: Array, right: Array) -> Outcome:

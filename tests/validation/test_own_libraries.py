@@ -38,6 +38,7 @@ def probed(inventory: Inventory, children: Children) -> ProbeReport:
     return probe_libraries(inventory, os.environ, children)[0]
 
 
+@pytest.mark.thorough
 def test_libraries_of_wheels_load_and_report_their_versions(children: Children, tmp_path: Path) -> None:
     nvidia = wheels(tmp_path)
     compiled(nvidia / "cuda_runtime/lib/libcudart.so.12", CUDART.format(number=12060))

@@ -36,6 +36,7 @@ def test_an_active_environment_whose_python_is_not_first_is_an_error(
     assert names(found) == []
 
 
+@pytest.mark.thorough
 def test_an_environment_that_is_not_active_is_not_expected_on_path(empty: Patient, tmp_path: Path) -> None:
     other = _program(tmp_path / "other/bin", "python", "pip")
     assert names(empty.report(variables={"PATH": _path(other)}).findings) == []
