@@ -10,7 +10,7 @@ import pytest
 
 from tests.own_machine import on_this_machine
 
-NOBODY = "192.0.2.1"
+ANOTHER_MACHINE = "192.0.2.1"
 """An address for documentation, which no machine has (RFC 5737)."""
 
 
@@ -18,7 +18,7 @@ NOBODY = "192.0.2.1"
     ("reach", "name"),
     [
         (lambda: socket.getaddrinfo("www.example.com", 80), "www.example.com"),
-        (lambda: socket.create_connection((NOBODY, 80), timeout=5), NOBODY),
+        (lambda: socket.create_connection((ANOTHER_MACHINE, 80), timeout=5), ANOTHER_MACHINE),
     ],
     ids=["a name", "an address"],
 )
