@@ -90,13 +90,11 @@ class Notes:
             refused = None if limit and not it.admitted else self._refusal_of_newer(it, is_of_stack=it.name in of_stack)
             because = limit or "newer ones do not fit"
             if refused is not None:
-                because = (
-                    f"{limit}, and {it.admitted} does not fit: {inline_text(refused)}"
-                    if limit
-                    else inline_text(refused)
-                )
-                every = (*every, refused.message, *refused.cause)
-                command = next((hint.command for hint in refused.hints if hint.command), None)
+                because, every = inline_text(refused), (*every, refused.message, *refused.cause)
+                if limit:  # a command would only change the second reason
+                    because = f"{limit}, and {it.admitted} does not fit: {because}"
+                else:
+                    command = next((hint.command for hint in refused.hints if hint.command), None)
             elif not limit and self._search.versions.get(it.name) == it.version:
                 because = f"the existing lock keeps it; -P {it.name} takes a newer one"
             note = Note("held-back", f"{it.name} {it.version}{age} {it.newest}: {because}", command)
