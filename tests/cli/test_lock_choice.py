@@ -216,6 +216,18 @@ def test_libraries_that_a_build_loads_limit_it_and_are_reported(envsolve: Envsol
     assert f"note: torchcodec 0.7.0 is 8 months older than 0.17.0: {loads}" in done.err
 
 
+def test_a_limit_is_a_cause_before_the_version_of_the_framework(envsolve: Envsolve, world: IndexServer) -> None:
+    world.add(
+        "torchcodec", [dated("torchcodec", "0.7.0", NEWER, ("torch==2.7.1",)), dated("torchcodec", "0.17.0", NEW)]
+    )
+    done = lock(envsolve, world, "-f", "pytorch==2.8.*", "torchcodec")
+    assert re.findall("cause: (.*)\n", done.err) == [
+        "the command line requires torchcodec",
+        "torchcodec 0.7.0 requires torch==2.7.1",
+        "torchcodec is limited: torchcodec<=0.17.0,>=0.14.0 loads the libraries of CUDA 13, this stack has CUDA 12.8",
+    ]
+
+
 def test_a_build_that_loads_libraries_of_another_cuda_is_refused(envsolve: Envsolve, world: IndexServer) -> None:
     done = lock(envsolve, world, "-f", "pytorch==2.15.*", "bitsandbytes")
     assert (done.code, done.out) == (1, "")
