@@ -14,9 +14,10 @@ from typing import NamedTuple
 from packaging.version import Version
 
 from envsolve.errors import ConflictStep
+from envsolve.matrix.tables import FrameworkTable
 from envsolve.model.capability import ComputeCapability
 from envsolve.model.prose import sentence_list
-from envsolve.model.release import PlatformLimit, Release, Toolkit
+from envsolve.model.release import PlatformLimit, Release, Source, Toolkit
 from envsolve.model.request import FrameworkRequest, Request
 from envsolve.model.solution import Machine, Problem
 from envsolve.resolve.conflict import Constraint, minimal_conflict, released_before, restricted
@@ -168,12 +169,19 @@ def _framework_conflict(
 
 def _looked_at(requested: FrameworkRequest, request: Request, problem: Problem, providers: Sequence[Provider]) -> str:
     """The sources and the date, if builds from other sources or later builds were not considered."""
-    sources = dict.fromkeys(source for provider in providers for source in provider.sources)
     table = providers[0].table(requested.framework)
+    sources = _sources_of(table, providers)
     meant = [it for it in table.releases if (it.cuda is None) is problem.cpu and it.lies_in(requested.specifier)]
     older = [it for it in meant if it.is_older_than(request.packages.exclude_newer)]
     where = f" from {sentence_list(sources, 'or')}" if any(it.source not in sources for it in older) else ""
     return where + (f" {released_before(request)}" if len(older) < len(meant) else "")
+
+
+def _sources_of(table: FrameworkTable, providers: Sequence[Provider]) -> list[Source]:
+    """The sources that were tried and have the framework; all that were tried if none has it."""
+    tried = dict.fromkeys(source for provider in providers for source in provider.sources)
+    known = {it.source for it in table.releases}
+    return [it for it in tried if it in known] or list(tried)
 
 
 def _nothing_to_try(
@@ -209,10 +217,7 @@ def _nothing_to_try(
             ConflictStep(reason, str(requested), entry.evidence[0].reference) for reason, entry in bad.items()
         )
         return Conflict("known-bad-release", f"{requested}: {steps[0].requirement}", (*steps, step))
-    known = {it.source for it in table.releases}
-    every = dict.fromkeys(source for provider in providers for source in provider.sources)
-    sources = [it for it in every if it in known] or every
-    where = f"for {problem.platform} from {sentence_list(sources, 'or')}"
+    where = f"for {problem.platform} from {sentence_list(_sources_of(table, providers), 'or')}"
     kind = "CPU" if problem.cpu else "GPU"
     if not offered:
         return Conflict("no-build-for-platform", f"no {kind} build of {requested.framework} is known {where}", (step,))

@@ -224,7 +224,7 @@ def test_a_limit_is_a_cause_before_the_version_of_the_framework(envsolve: Envsol
     assert re.findall("cause: (.*)\n", done.err) == [
         "the command line requires torchcodec",
         "torchcodec 0.7.0 requires torch==2.7.1",
-        "torchcodec is limited: torchcodec<=0.17.0,>=0.14.0 loads the libraries of CUDA 13, this stack has CUDA 12.8",
+        "torchcodec<=0.17.0,>=0.14.0 loads the libraries of CUDA 13, this stack has CUDA 12.8",
     ]
 
 

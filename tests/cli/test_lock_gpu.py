@@ -319,7 +319,7 @@ def test_a_package_without_code_for_the_gpu_is_never_taken(
     world.add("vllm", [wheel("vllm", it, ["torch"]) for it in ("0.2.7", "0.8.5", "0.20.0")])
     result = lock(envsolve, world, "vllm", "--gpu", gpu, "--driver", "580.65.06")
     assert pins_in(result.out).get("vllm") == version
-    message = "cause: vllm is limited: no known vllm wheel has code for compute capability 6.1\n"
+    message = "cause: no known vllm wheel has code for compute capability 6.1\n"
     assert (result.code, result.err.count(message)) == ((0, 0) if version else (1, 1))
 
 
@@ -350,7 +350,8 @@ def test_missing_code_for_the_gpu_is_the_reason_and_not_a_prerelease(envsolve: E
     world.add("cudf-cu12", [wheel("cudf-cu12", it, [f"libcudf-cu12=={it}"]) for it in ("26.8.0", "26.10.2")])
     result = lock(envsolve, world, "cudf-cu12", "-f", "pytorch", "--gpu", "6.1", "--driver", "580.65.06")
     assert result.code == 1
-    assert "libcudf-cu12 is limited: no known libcudf-cu12 wheel has code for compute capability 6.1" in result.err
+    assert "cause: no known libcudf-cu12 wheel has code for compute capability 6.1\n" in result.err
+    assert "hint: leave out cudf-cu12: no other PyTorch, CUDA or Python changes this\n" in result.err
     assert "pre-release" not in result.err
 
 

@@ -86,7 +86,7 @@ class _Reasons:
         self._reasons = {it for found in self._unfit.values() for it in found}
         if any(self._world.limits(name) for name in self._unfit):  # the stack leaves no others
             self._reasons -= {Unfit.YANKED, Unfit.PRERELEASE}
-        self._without_code = " and ".join(without_gpu_code(conflict)[:_FEW_NAMES])
+        self._without_code = list(without_gpu_code(conflict))[:_FEW_NAMES]
 
     def code_and_message(self, target: str) -> tuple[str, str]:
         """The code and the message of the error. ``target`` is the Python and the platform."""
@@ -98,7 +98,8 @@ class _Reasons:
             return _lacking(self._lacking)
         stack = _with(self._solution, ())
         if self._without_code:
-            return "gpu-not-supported", f"{self._without_code} cannot run on the GPU, for {target}{stack}"
+            names = " and ".join(it.name for it in self._without_code)
+            return "gpu-not-supported", f"{names} cannot run on the GPU, for {target}{stack}"
         return PACKAGES_CONFLICT, _conflict_text(self._conflict, self._beside, target + stack, self._is_of_conda)
 
     def _about_files(self, target: str) -> tuple[str, str]:
@@ -147,8 +148,9 @@ class _Reasons:
         if self._lacking:
             return Hint(f"require other versions, or add the index that has these with {named('extra-index-urls')}")
         if self._without_code:
-            text = f"leave out {self._without_code}, or require another version"
-            return Hint(f"{text}: no other PyTorch, CUDA or Python changes this")
+            required = " and ".join(dict.fromkeys(it.required for it in self._without_code))
+            other = ", or require another version" if all(it.others_run for it in self._without_code) else ""
+            return Hint(f"leave out {required}{other}: no other PyTorch, CUDA or Python changes this")
         return Hint("relax one of these requirements, or move one into a separate environment")
 
     def _file_hints(self) -> Iterator[Hint]:

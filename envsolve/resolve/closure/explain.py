@@ -8,6 +8,7 @@ from enum import Enum, auto
 from functools import reduce
 from itertools import islice
 from operator import and_, or_
+from typing import NamedTuple
 
 from envsolve.errors import OutsideError
 from envsolve.model.need import Need
@@ -243,23 +244,37 @@ def _limits(name: str, conflict: Conflict) -> Iterator[_Sentence]:
             yield kind, _bound(name, limit) + _installed(name, conflict.provider)
 
 
-def without_gpu_code(conflict: Conflict) -> list[str]:
-    """Return the projects of which every required version is excluded because it does not run on the GPU."""
-    found = []
+class WithoutCode(NamedTuple):
+    """A project of which every required version is excluded because it does not run on the GPU.
+
+    ``required`` is the project that the user requires and that leads to it. ``others_run`` is true if another final
+    version may run there.
+    """
+
+    name: str
+    required: str
+    others_run: bool
+
+
+def without_gpu_code(conflict: Conflict) -> Iterator[WithoutCode]:
+    """Yield the projects without a required version that runs on the GPU."""
     for name in contested(conflict):
         releases = _releases(name, conflict)
         limits = [it for it in conflict.provider.world.limits(name) if it.is_of_gpu]
-        if releases is not None and limits:
-            admitted = (it.admitted(releases) for it in limits)
-            if not reduce(and_, admitted, _required(name, conflict) & releases.mask("")):
-                found.append(name)
-    return found
+        if releases is None or not limits:
+            continue
+        running = reduce(and_, (it.admitted(releases) for it in limits), releases.mask(""))
+        if not running & _required(name, conflict):
+            parent = next(parent for requirement, parent in conflict.causes if requirement.name == name)
+            finals = (releases.fit(it) for it in releases.newest_first(running) if not releases.is_prerelease(it))
+            others_run = any(isinstance(it, Fit) and not it.is_yanked for it in finals)
+            yield WithoutCode(name, (name, *_above(parent, conflict.provider))[-1], others_run)
 
 
 def _bound(name: str, limit: Limit) -> str:
     if limit.origin:
         return f"{limit.origin} limits {name} to {limit.specifier}"
-    return f"{name} is limited: {limit.because}"
+    return limit.because if name in limit.because else f"{name} is limited: {limit.because}"
 
 
 def _installed(name: str, provider: Provider) -> str:

@@ -251,7 +251,7 @@ def test_a_conda_package_that_breaks_a_wheel_is_refused(beside: Beside, matrix: 
     packages = (PYTHON._replace(version="3.10.14"), conda("numpy", "2.1.3"))
     assert refused(beside, solution=solution, packages=packages).cause == (
         "tensorflow 2.9.3 requires numpy>=1.20, and conda installs numpy 2.1.3",
-        "numpy is limited: tensorflow 2.9.3 breaks without numpy<2, and conda installs numpy 2.1.3",
+        "tensorflow 2.9.3 breaks without numpy<2, and conda installs numpy 2.1.3",
         "the stack requires tensorflow==2.9.3",
     )
 
