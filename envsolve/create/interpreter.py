@@ -20,6 +20,7 @@ from envsolve.boundary.answers import PATIENCE, query_python
 from envsolve.boundary.programs import find_program, is_system_text, run_program
 from envsolve.create.child import run
 from envsolve.errors import Hint, OutsideError
+from envsolve.model.request import versions_text
 from envsolve.model.requester import Requester
 
 _FACTS = (
@@ -120,8 +121,8 @@ def _query(program: str, versions: SpecifierSet, environ: Mapping[str, str]) -> 
 
 
 def _not_found(versions: SpecifierSet, uv: str | None, project: str) -> OutsideError:
-    text = _for_uv(versions)
     minor = next((found[1] for it in versions if (found := _MINOR.match(str(it))) is not None), None)
+    named = minor if minor is not None and f"{minor}.0" in versions else versions_text(versions)
     hints = []
     if uv is None:
         hints.append(Hint("install uv to let envsolve fetch the missing Python", "pip install uv"))
@@ -135,7 +136,7 @@ def _not_found(versions: SpecifierSet, uv: str | None, project: str) -> OutsideE
     hints.append(Hint("or lock conda packages, which include Python: conda-lock.yml"))
     return OutsideError(
         "python-not-found",
-        f"the lock is for Python {text}, but this machine has no such CPython",
+        f"the lock is for Python {named}, but this machine has no such CPython",
         ("searched with uv and on the PATH" if uv is not None else "searched on the PATH; uv is not installed",),
         tuple(hints),
     )

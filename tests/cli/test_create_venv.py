@@ -248,10 +248,10 @@ def test_a_link_is_followed_to_its_directory(create: Creating) -> None:
 
 def test_a_missing_python_is_one_clear_error(create: Creating) -> None:
     Path("pylock.toml").write_text(
-        'lock-version = "1.0"\ncreated-by = "x"\nrequires-python = "==3.98.*"\npackages = []\n'
+        'lock-version = "1.0"\ncreated-by = "x"\nrequires-python = ">=3.98.0,==3.98.*"\npackages = []\n'
     )
     refused = create.refused("python-not-found", "env", "--lock", "pylock.toml", exit_code=3)
-    assert "the lock is for Python ==3.98.*, but this machine has no such CPython" in refused.err
+    assert "the lock is for Python 3.98, but this machine has no such CPython" in refused.err
     assert "uv python install 3.98" in refused.err
     create.lock("pylock.toml", "alpha", "--python", MINOR, "--force")
     create.refused("python-not-found", "env", "--lock", "pylock.toml", "--python", "<3.9", exit_code=3)
