@@ -19,6 +19,7 @@ from tests.index.server import IndexServer
 from tests.resolve.closure.test_builds import PYPROJECT
 
 TARGET = ("--gpu", "8.9", "--driver", "580.95.05", "--platform", "linux-64", "--no-cache")
+OLD_DRIVER = ("--driver", "550.54.15")
 GLIBC_2_38 = "manylinux_2_38_x86_64"
 GLIBC_WHEEL = f"cp312-cp312-{GLIBC_2_38}"
 CP311, CP312 = (f"cp3{minor}-cp3{minor}-{LINUX}" for minor in (11, 12))
@@ -63,7 +64,7 @@ def _packages(world: IndexServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatc
 
 
 def lock(envsolve: Envsolve, world: IndexServer, *words: str) -> Result:
-    return envsolve(*words, *TARGET, "--format", "requirements", "--index-url", world.index_url)
+    return envsolve(*TARGET, "--format", "requirements", "--index-url", world.index_url, *words)
 
 
 class Case(NamedTuple):
@@ -226,6 +227,36 @@ def test_a_limit_is_a_cause_before_the_version_of_the_framework(envsolve: Envsol
         "torchcodec 0.7.0 requires torch==2.7.1",
         "torchcodec<=0.17.0,>=0.14.0 loads the libraries of CUDA 13, this stack has CUDA 12.8",
     ]
+
+
+def test_the_driver_for_a_package_of_a_newer_cuda_is_a_hint(envsolve: Envsolve, world: IndexServer) -> None:
+    """Of what can be typed, another version is the smaller change."""
+    refused = lock(envsolve, world, "-f", "pytorch", "torchcodec==0.17.0", *OLD_DRIVER)
+    hints = re.findall("hint: (.*)\n(?:  envsolve (.*)\n)?", refused.err)
+    stack = "pytorch 2.15.0 (pypi, cu132) and Python 3.12"
+    assert [text for text, _ in hints] == [
+        "torchcodec 0.7.0 would fit",
+        f"install NVIDIA driver 580.65.06 or newer: everything then fits, with {stack}",
+        "relax one of these requirements, or move one into a separate environment",
+    ]
+    assert pins_in(envsolve(*shlex.split(hints[1][1]))[1])["torchcodec"] == "0.17.0"
+
+
+def test_a_driver_that_changes_nothing_is_no_hint(envsolve: Envsolve, world: IndexServer) -> None:
+    """Whether it is new enough, or not the reason, or the CUDA that it runs is not what was requested."""
+    for words in (("above>=2", "deep>=2"), ("above>=2", "deep>=2", *OLD_DRIVER)):
+        assert "NVIDIA driver" not in lock(envsolve, world, "-f", "pytorch", *words).err
+    for words in (("pytorch==2.8.*", "torchcodec==0.17.0"), ("pytorch", "torchcodec==0.17.0", "--cuda", "12.*")):
+        refused = lock(envsolve, world, "-f", *words, *OLD_DRIVER)
+        assert (refused.code, refused.err.count("NVIDIA driver")) == (1, 0)
+
+
+def test_a_note_on_an_older_version_names_the_driver_for_the_newest(envsolve: Envsolve, world: IndexServer) -> None:
+    loads = "torchcodec<=0.17.0,>=0.14.0 loads the libraries of CUDA 13, this stack has CUDA 12.8"
+    driver = "CUDA 13 needs NVIDIA driver 580.65.06 or newer"
+    for words in (("pytorch",), ("pytorch", "deep")):
+        done = lock(envsolve, world, "-f", *words, "torchcodec", *OLD_DRIVER)
+        assert f"note: torchcodec 0.7.0 is 8 months older than 0.17.0: {loads} ({driver})\n" in done.err
 
 
 def test_a_build_that_loads_libraries_of_another_cuda_is_refused(envsolve: Envsolve, world: IndexServer) -> None:

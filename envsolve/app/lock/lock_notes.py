@@ -97,7 +97,8 @@ class Notes:
                     command = next((hint.command for hint in refused.hints if hint.command), None)
             elif not limit and self._search.versions.get(it.name) == it.version:
                 because = f"the existing lock keeps it; -P {it.name} takes a newer one"
-            note = Note("held-back", f"{it.name} {it.version}{age} {it.newest}: {because}", command)
+            text = f"{it.name} {it.version}{age} {it.newest}: {because}{self._needed_driver(it)}"
+            note = Note("held-back", text, command)
             yield note.about(
                 name=it.name,
                 version=it.version,
@@ -105,6 +106,20 @@ class Notes:
                 months=round(months),
                 because="; ".join(every) or because,
             )
+
+    def _needed_driver(self, it: Behind) -> str:
+        """The driver that runs the CUDA of the newest version, in words; "" if that is not what it lacks."""
+        solution, search = self._resolved.attempt.solution, self._search
+        if solution is None or solution.toolkit is None:
+            return ""
+        known = search.matrix.build_facts(it.name, solution.problem.platform)
+        facts = [of for of in known if of.covers(it.newest)]
+        if all(of.go_with(solution.toolkit.version) for of in facts):
+            return ""
+        for driver, cuda in search.newer_drivers():
+            if all(of.go_with(cuda) for of in facts):
+                return f" (CUDA {cuda.major} needs NVIDIA driver {driver} or newer)"
+        return ""
 
     def _refusal_of_newer(self, it: Behind, *, is_of_stack: bool) -> UnsolvableError | None:
         """Why the newest version that its limits admit does not fit, found by a search for it or for its stack."""

@@ -10,6 +10,8 @@ from envsolve.model.need import is_limited
 from envsolve.model.request import Request
 from envsolve.resolve.closure.behind import Behind
 
+OUTDATED = "outdated"
+"""The error code for an answer in which a requested package is long out of date."""
 _MANY_MONTHS = 18
 
 
@@ -25,7 +27,7 @@ def _outdated(
     causes = (*old.limited_by, f"{old.name} {old.version} has only a source distribution") if source else causes
     why = requiring(old.name, f">={old.newest}", "show why the newest does not fit", request)
     return refusal(
-        "outdated",
+        OUTDATED,
         f"the newest {old.name} that fits this request is {old.version}, {old.months:.0f} months older than "
         f"{old.newest}",
         causes,

@@ -7,18 +7,18 @@ stack, so that it is never a build for another GPU or for the CPU.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from math import inf
 from time import monotonic
 
 from envsolve.app.lock.answer_refusal import stranger_refusal
 from envsolve.app.lock.lock_notes import Notes, Resolved, gpu_notes
-from envsolve.app.lock.lock_refusal import packages_refusal
+from envsolve.app.lock.lock_refusal import PACKAGES_CONFLICT, packages_refusal
 from envsolve.app.lock.lock_request import LockRequest
 from envsolve.app.lock.lock_result import Locked, Result
 from envsolve.app.lock.lock_worlds import Chosen, Worlds
 from envsolve.app.lock.no_lock import explained
-from envsolve.app.lock.outdated import require_recent
+from envsolve.app.lock.outdated import OUTDATED, require_recent
 from envsolve.app.lock.stack_refusal import stack_refusal
 from envsolve.app.lock.target_search import TargetSearch
 from envsolve.app.packages.audit import WheelAudit
@@ -26,13 +26,18 @@ from envsolve.app.packages.lock_indexes import Connection, Places
 from envsolve.app.packages.lock_stacks import Attempt, attempt_of, for_python, joined_among, with_joined
 from envsolve.app.packages.requirements import Requirements
 from envsolve.app.packages.stack_wheels import strangers
-from envsolve.app.packages.wheel_ways import Tried
+from envsolve.app.packages.wheel_ways import Tried, stack_text
+from envsolve.app.request.command import way_out
 from envsolve.app.request.targets import Target
-from envsolve.errors import UnsolvableError
+from envsolve.errors import EnvsolveError, Hint, UnsolvableError
 from envsolve.matrix.load import Matrix
 from envsolve.model.need import Need
 from envsolve.model.solution import Problem
 from envsolve.resolve.closure.resolve import Conflict, finished
+
+_MAY_NEED_A_DRIVER = (PACKAGES_CONFLICT, OUTDATED)
+_SECONDS = 10
+"""The time to find a driver."""
 
 
 class TargetLock:
@@ -51,7 +56,7 @@ class TargetLock:
         connection: Connection,
         end: float = inf,
     ) -> None:
-        self._lock_request, self._connection = lock_request, connection
+        self._lock_request, self._connection, self._target = lock_request, connection, target
         self._result = Result(lock_request.request, lock_request.recorded, matrix, target, wanted, where)
         self._search = TargetSearch(lock_request, matrix, target, wanted, where, connection)
         self._search.end = min(self._search.end, end)
@@ -61,7 +66,13 @@ class TargetLock:
 
     def made(self) -> Locked:
         """The lock, from the indexes. Raises UnsolvableError, OutsideError."""
-        made, search = self._resolved(), self._search
+        try:
+            made, search = self._resolved(), self._search
+        except UnsolvableError as error:
+            if error.code in _MAY_NEED_A_DRIVER:
+                first = next((place for place, it in enumerate(error.hints) if it.command is None), len(error.hints))
+                error.hints = (*error.hints[:first], *self._newer_drivers(), *error.hints[first:])
+            raise
         extensions, audit = search.extensions, self._audit
         notes = Notes(made, search)
         of_gpus = gpu_notes(notes.pins, made.attempt.solution, search.request, search.problem.platform, search.matrix)
@@ -76,6 +87,25 @@ class TargetLock:
         """The answer without notes. Raises as :meth:`made`, but without the reasons, which take longer to find."""
         made = self._resolved(explains=False)
         return Tried(made.attempt.solution, made.found.pins, self._search.extensions.source_of)
+
+    def _newer_drivers(self) -> Iterator[Hint]:
+        """Suggest the oldest driver with which there is a lock, found within a few seconds."""
+        end, request = monotonic() + _SECONDS, self._lock_request.request
+        for driver, _ in self._search.newer_drivers():
+            (machine,) = self._target.problem.machines  # else there are no drivers
+            problem = self._target.problem._replace(machines=(machine._replace(driver=driver),))
+            target, result = self._target._replace(problem=problem), self._result
+            search = TargetLock(
+                self._lock_request, result.matrix, target, result.wanted, result.where, self._connection, end
+            )
+            try:
+                solution = search.tried().solution
+            except EnvsolveError:
+                continue  # a hint must not end in an error of its own
+            if solution is not None:
+                text = f"install NVIDIA driver {driver} or newer: everything then fits, with {stack_text(solution)}"
+                yield way_out(text, request._replace(driver=driver), request, "other-driver")
+                return
 
     def _resolved(self, *, explains: bool = True) -> Resolved:
         """The best answer that also holds for the contents of its wheels; why there is none if it ``explains``."""

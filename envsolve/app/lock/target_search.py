@@ -26,6 +26,7 @@ from envsolve.matrix.tables import FrameworkTable
 from envsolve.model.need import Need
 from envsolve.model.release import Release, Source
 from envsolve.model.solution import Problem
+from envsolve.model.versions import CudaVersion, DriverVersion
 from envsolve.resolve.closure.explain import contested
 from envsolve.resolve.closure.releases import Sources
 from envsolve.resolve.closure.resolve import Conflict, Found, end_of_search, found_for
@@ -124,6 +125,28 @@ class TargetSearch:
             return Attempt(self.request, problem, None)
         solution = self.solver.solve(self.request, problem)
         return None if solution is None else Attempt(self.request, problem, solution)
+
+    def newer_drivers(self) -> Iterator[tuple[DriverVersion, CudaVersion]]:
+        """Yield the drivers that give the best stack a newer major of CUDA, and that CUDA, the oldest driver first.
+
+        There are none for several machines, or if the driver is not known.
+        """
+        best, machines = self.best_stack(self.problem), self.problem.machines
+        toolkit = None if best is None or best.solution is None else best.solution.toolkit
+        machine = machines[0] if len(machines) == 1 and not machines[0].hosts else None
+        if toolkit is None or machine is None or machine.driver is None:
+            return
+        floors: dict[int, DriverVersion] = {}
+        for it in self.matrix.cuda.toolkits:
+            floor = it.floor(windows=machine.windows_driver)
+            floors[it.version.major] = min(floor, floors.get(it.version.major, floor))
+        for major, driver in sorted(floors.items()):
+            if major <= toolkit.version.major or machine.driver.meets(driver):
+                continue
+            stack = self.best_stack(self.problem._replace(machines=(machine._replace(driver=driver),)))
+            newer = None if stack is None or stack.solution is None else stack.solution.toolkit
+            if newer is not None and newer.version.major == major:
+                yield driver, newer.version
 
     def wanted_on(self, attempt: Attempt) -> Requirements:
         """The requirements that apply to the Python of a stack."""
