@@ -242,6 +242,15 @@ def test_the_driver_for_a_package_of_a_newer_cuda_is_a_hint(envsolve: Envsolve, 
     assert pins_in(envsolve(*shlex.split(hints[1][1]))[1])["torchcodec"] == "0.17.0"
 
 
+def test_the_driver_of_the_hint_is_the_oldest_with_which_everything_fits(
+    envsolve: Envsolve, world: IndexServer
+) -> None:
+    """PTX of CUDA 12.8 needs a driver that supports 12.8 in full; another CUDA is not necessary."""
+    world.add("ctranslate2", [dated("ctranslate2", "4.8.5", NEW)])
+    refused = lock(envsolve, world, "-f", "pytorch", "ctranslate2", "--gpu", "9.0", "--driver", "525.147.05")
+    assert "hint: install NVIDIA driver 570.26 or newer: everything then fits, with pytorch 2.8.0" in refused.err
+
+
 def test_a_driver_that_changes_nothing_is_no_hint(envsolve: Envsolve, world: IndexServer) -> None:
     """Whether it is new enough, or not the reason, or the CUDA that it runs is not what was requested."""
     for words in (("above>=2", "deep>=2"), ("above>=2", "deep>=2", *OLD_DRIVER)):

@@ -7,6 +7,7 @@ stack, so that it is never a build for another GPU or for the CPU.
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Iterable, Iterator
 from math import inf
 from time import monotonic
@@ -32,8 +33,10 @@ from envsolve.app.request.targets import Target
 from envsolve.errors import EnvsolveError, Hint, UnsolvableError
 from envsolve.matrix.load import Matrix
 from envsolve.model.need import Need
-from envsolve.model.solution import Problem
+from envsolve.model.solution import Problem, Solution
+from envsolve.model.versions import DriverVersion
 from envsolve.resolve.closure.resolve import Conflict, finished
+from envsolve.resolve.relax import drivers_for
 
 _MAY_NEED_A_DRIVER = (PACKAGES_CONFLICT, OUTDATED)
 _SECONDS = 10
@@ -71,7 +74,7 @@ class TargetLock:
         except UnsolvableError as error:
             if error.code in _MAY_NEED_A_DRIVER:
                 first = next((place for place, it in enumerate(error.hints) if it.command is None), len(error.hints))
-                error.hints = (*error.hints[:first], *self._newer_drivers(), *error.hints[first:])
+                error.hints = (*error.hints[:first], *self._newer_driver(), *error.hints[first:])
             raise
         extensions, audit = search.extensions, self._audit
         notes = Notes(made, search)
@@ -88,24 +91,38 @@ class TargetLock:
         made = self._resolved(explains=False)
         return Tried(made.attempt.solution, made.found.pins, self._search.extensions.source_of)
 
-    def _newer_drivers(self) -> Iterator[Hint]:
-        """Suggest the oldest driver with which there is a lock, found within a few seconds."""
-        end, request = monotonic() + _SECONDS, self._lock_request.request
-        for driver, _ in self._search.newer_drivers():
-            (machine,) = self._target.problem.machines  # else there are no drivers
-            problem = self._target.problem._replace(machines=(machine._replace(driver=driver),))
-            target, result = self._target._replace(problem=problem), self._result
-            search = TargetLock(
-                self._lock_request, result.matrix, target, result.wanted, result.where, self._connection, end
-            )
-            try:
-                solution = search.tried().solution
-            except EnvsolveError:
-                continue  # a hint must not end in an error of its own
+    def _newer_driver(self) -> Iterator[Hint]:
+        """Suggest the oldest driver with which everything fits, as far as it is found within a few seconds."""
+        newest = max((driver for driver, _ in self._search.newer_drivers()), default=None)
+        if newest is None:
+            return
+        end, request, machines = monotonic() + _SECONDS, self._lock_request.request, self._target.problem.machines
+        found: dict[DriverVersion, Solution] = {}
+
+        def works(driver: DriverVersion) -> bool:
+            solution = self._with_driver(driver, end) if monotonic() < end else None
             if solution is not None:
-                text = f"install NVIDIA driver {driver} or newer: everything then fits, with {stack_text(solution)}"
-                yield way_out(text, request._replace(driver=driver), request, "other-driver")
-                return
+                found[driver] = solution
+            return solution is not None
+
+        known = drivers_for(machines, self._result.matrix.cuda).known
+        drivers = [it for it in known if it <= newest and not all(of.driver and of.driver.meets(it) for of in machines)]
+        if works(newest) and len(drivers) > 1 and works(drivers[-2]):  # a driver between two majors rarely does
+            bisect_left(drivers, True, key=works)
+        for driver in sorted(found)[:1]:
+            text = f"install NVIDIA driver {driver} or newer: everything then fits, with {stack_text(found[driver])}"
+            yield way_out(text, request._replace(driver=driver), request, "other-driver")
+
+    def _with_driver(self, driver: DriverVersion, end: float) -> Solution | None:
+        """The stack of the lock with another driver, found before ``end``; None if there is none."""
+        machines = tuple(it._replace(driver=driver) for it in self._target.problem.machines)
+        target = self._target._replace(problem=self._target.problem._replace(machines=machines))
+        found = self._result
+        lock = TargetLock(self._lock_request, found.matrix, target, found.wanted, found.where, self._connection, end)
+        try:
+            return lock.tried().solution
+        except EnvsolveError:
+            return None  # a hint must not end in an error of its own
 
     def _resolved(self, *, explains: bool = True) -> Resolved:
         """The best answer that also holds for the contents of its wheels; why there is none if it ``explains``."""
