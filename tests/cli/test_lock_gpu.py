@@ -178,6 +178,18 @@ def test_bitsandbytes_for_a_kepler_is_one_that_has_code_for_it(envsolve: Envsolv
     assert (found["torch"], found["bitsandbytes"]) == ("2.0.1", "0.38.1")
 
 
+@pytest.mark.parametrize("requirement", ["cupy-cuda13x", "jax[cuda13]>=0.9"])
+def test_a_requirement_that_names_its_cuda_has_to_be_changed_for_another(
+    requirement: str, envsolve: Envsolve, world: IndexServer
+) -> None:
+    """With --cuda 12.8 it would contradict itself, and --cuda 13 adds nothing."""
+    machine = ("--gpu", "8.6", "--driver", "550.54.15", "--source", "pypi")
+    refused = lock(envsolve, world, "-f", "pytorch", requirement, *machine)
+    assert f"hint: with CUDA 12.8 it fits: change {requirement} (the command line)\nhint: " in refused.err
+    assert "hint: install NVIDIA driver 580.65.06 or newer: " in refused.err
+    assert "--cuda" not in refused.err
+
+
 def test_cupy_is_refused_without_a_gpu(envsolve: Envsolve, world: IndexServer, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CONDA_OVERRIDE_CUDA", "")
     world.add("cupy-cuda11x", releases("cupy-cuda11x", ["13.6.0"], tags=f"cp311-cp311-{LINUX}"))

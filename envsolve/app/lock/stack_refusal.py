@@ -27,7 +27,8 @@ def stack_refusal(
     """
     frameworks = {it.framework for it in typed.frameworks}
     implied = frozenset(it.framework for it in problem.frameworks if it.framework not in frameworks)
-    request = request._replace(frameworks=problem.frameworks, requester=typed.requester._replace(implied=implied))
+    requester = typed.requester._replace(implied=implied)
+    request = request._replace(frameworks=problem.frameworks, cuda=typed.cuda, requester=requester)
     error = _build_of_other_kind(request, problem) or refusal(request, problem, solver)
     hints = without_contradictions(error.hints, bounds_on_frameworks(wanted))
     error.hints = (*hints, *_cpu_hints(request, problem, solver, wanted, typed))

@@ -96,7 +96,7 @@ def _all_of(specifiers: Iterable[str]) -> SpecifierSet:
 
 def _with_extras(need: Need, request: Request, cuda: SpecifierSet | None) -> SpecifierSet | None:
     """``cuda`` limited by the extras or the name of a framework's package. Raises UsageError if it is a CPU build."""
-    for major in _cuda_majors_in(need):
+    for major in cuda_majors_in(need):
         cuda = with_major(cuda, major)
         if request.wants_cpu:
             message = f"{request.requester.setting('gpus', 'none')} requests the CPU and {need} CUDA: give one of them"
@@ -104,7 +104,7 @@ def _with_extras(need: Need, request: Request, cuda: SpecifierSet | None) -> Spe
     return cuda
 
 
-def _cuda_majors_in(need: Need) -> Iterator[str | None]:
+def cuda_majors_in(need: Need) -> Iterator[str | None]:
     """The CUDA major versions in the extras and the name of a framework's package; None for any CUDA."""
     named = cuda_major_of(need.name)
     if named is not None:
@@ -187,7 +187,7 @@ def requires_cuda(wanted: Requirements, problem: Problem) -> bool:
     dependent = (it for it in map(dependent_of, needs) if it is not None)
     if any(problem.platform in it.platforms for it in dependent):
         return True
-    return any(True for it in needs if it.name in FRAMEWORK_OF_WHEEL for _ in _cuda_majors_in(it))
+    return any(True for it in needs if it.name in FRAMEWORK_OF_WHEEL for _ in cuda_majors_in(it))
 
 
 def dependent_of(need: Need) -> DependentFramework | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from envsolve.app.packages.conda_requirements import is_environment_file, requirements_on
+from envsolve.app.packages.lock_frameworks import cuda_majors_in
 from envsolve.app.packages.requirements import Requirements
 from envsolve.app.request.refusal import OTHER_VERSIONS
 from envsolve.app.request.targets import Target
@@ -14,6 +15,7 @@ from envsolve.model.cuda_packages import CUDA_PACKAGES, CUDATOOLKIT
 from envsolve.model.match_spec import parse_match_spec
 from envsolve.model.prose import sentence_list
 
+_OTHER_CUDA = ("other-cuda", "any-release")
 _BOUNDED: dict[str, tuple[str, ...]] = {
     "python": ("other-python",),
     **dict.fromkeys(CUDA_PACKAGES, ("other-cuda",)),
@@ -35,10 +37,13 @@ def without_contradictions(hints: Iterable[Hint], bounds: Iterable[Bound]) -> It
 
 
 def bounds_on_frameworks(requirements: Requirements) -> Iterator[Bound]:
-    """The requirements that limit frameworks by the names of their wheels."""
+    """The requirements that limit frameworks, or their CUDA, by the names and extras of their wheels."""
     for need, origin in requirements.needs:
         if need.specifier and need.name in FRAMEWORK_OF_WHEEL:
             yield OTHER_VERSIONS, f"{need} ({origin})"
+        majors = [*cuda_majors_in(need)] if need.name in FRAMEWORK_OF_WHEEL else []
+        if majors:  # None is any CUDA
+            yield ("cpu", *(_OTHER_CUDA if any(majors) else ())), f"{need} ({origin})"
 
 
 def bounds_on_stack(target: Target) -> Iterator[Bound]:
