@@ -201,7 +201,9 @@ def parse_framework(text: str) -> tuple[str, SpecifierSet]:
         instead = f"; did you mean '{meant}'?" if meant != stripped else ""
         raise ValueError(f"{text!r} is not a framework such as 'pytorch' or 'pytorch>=2.5'{instead}") from error
     if requirement.url or requirement.extras or requirement.marker:
-        raise ValueError(f"{text!r}: a framework takes a name and versions only, no URL, extra or marker")
+        instead = f"{requirement.name}{requirement.specifier}"
+        meant = f"; did you mean '{instead}'? Its build is chosen for the GPU" if requirement.extras else ""
+        raise ValueError(f"{text!r}: a framework takes a name and versions only, no URL, extra or marker{meant}")
     if requirement.specifier.is_unsatisfiable():
         raise ValueError(f"{text!r} contradicts itself: no version meets it")
     return requirement.name, requirement.specifier

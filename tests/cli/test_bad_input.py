@@ -31,6 +31,7 @@ def test_text_and_json_have_the_same_hints(envsolve: Envsolve) -> None:
         (["-f", "keras"], "unknown-framework", "known: "),
         (["-f", "flash-attn"], "unknown-framework", "hint: a package goes beside a framework, without -f: "),
         (["-f", "pytorch[extra]"], "invalid-framework", "no URL, extra or marker"),
+        (["-f", "jax[cuda12]>=0.5"], "invalid-framework", "did you mean 'jax>=0.5'? Its build is chosen for the GPU"),
         (["-f", "pytorch>>2"], "invalid-framework", "pytorch>=2.5"),
         (["-f", ""], "invalid-framework", "framework"),
         (["--gpu", "8.6"], "no-framework", "\n  envsolve --framework tensorflow --gpu 8.6\n"),
