@@ -89,6 +89,7 @@ BAD = [
     Bad(("pytorch>=2", "pandas"), 1, "package-not-found", "envsolve --framework 'pytorch>=2' --python 3.11.7"),
     Bad(("pytorch", "pytorch-lightning"), 1, "package-not-found", "--format requirements pytorch-lightning\n"),
     Bad(("tensorflow-gpu",), 1, "package-not-found", "envsolve --framework tensorflow --python 3.11.7"),
+    Bad(("-f", "pytorch", "tensorflow-gpu==2.10.0"), 1, "package-not-found", "pytorch --framework tensorflow==2.10.0"),
     Bad(("pandas", "--offline"), 3, "not-cached", "without --offline"),
 ]
 

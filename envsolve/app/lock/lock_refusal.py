@@ -10,16 +10,16 @@ from packaging.specifiers import SpecifierSet
 
 from envsolve.app.packages.compiling import how_to_compile
 from envsolve.app.packages.stack_wheels import index_of
-from envsolve.app.request.command import command_of, way_out
+from envsolve.app.request.command import way_out
 from envsolve.boundary.secrets import without_secrets
 from envsolve.errors import ConflictStep, Hint, Refused, UnsolvableError
-from envsolve.frameworks import FRAMEWORK_OF_WHEEL, FRAMEWORKS, OWN_INDEX, rivals_of
+from envsolve.frameworks import FRAMEWORK_OF_WHEEL, OWN_INDEX, rivals_of
 from envsolve.index.requirement_file import place_of
 from envsolve.model.need import Need, parse_need
 from envsolve.model.prose import sentence_list
 from envsolve.model.reference import gives_address
 from envsolve.model.release import Source
-from envsolve.model.request import FrameworkRequest, Packages, Request
+from envsolve.model.request import Packages, Request
 from envsolve.model.requester import Requester
 from envsolve.model.solution import Solution
 from envsolve.resolve.closure.bounds import THE_STACK
@@ -44,7 +44,6 @@ _MOST_CAUSES = 3
 _FEW_NAMES = 3
 _SECONDS = 2
 """The time to find versions that would fit."""
-_MEANT = {name: it.name for it in FRAMEWORKS.values() for name in it.mistaken}
 PACKAGES_CONFLICT = "packages-conflict"
 """The error code for versions of packages that conflict."""
 NEWER_GLIBC = "newer-glibc"
@@ -119,7 +118,6 @@ class _Reasons:
         conflict, request, solution = self._conflict, self._request, self._solution
         rivals = tuple(_rival_hints(conflict, request, solution))
         yield from rivals
-        yield from _framework_hints(self._names, request)
         if self._is_of_conda and code != "hash-mismatch":
             yield Hint("install a required version with conda")
         if code == PACKAGES_CONFLICT:
@@ -394,18 +392,3 @@ def fitting_hints(conflict: Conflict, request: Request) -> Iterator[Hint]:
     """Versions of the packages in ``conflict`` that would fit, found within a few seconds."""
     for name, version in fitting_versions(conflict, monotonic() + _SECONDS):
         yield requiring(name, f"=={version}", f"{name} {version} would fit", request)
-
-
-def _framework_hints(names: list[str], request: Request) -> Iterator[Hint]:
-    """Some frameworks are often requested by names that are not, or no longer, the names of their packages."""
-    typed = {need.name: (line, need) for line, need in typed_requirements(request)}
-    for name in (it for it in names if it in _MEANT):
-        command = None
-        if name in typed:
-            line, need = typed[name]
-            rest = tuple(it for it in request.packages.requirements if it != line)
-            meant = FrameworkRequest(_MEANT[name], SpecifierSet(need.specifier))
-            frameworks = (*(it for it in request.frameworks if it.framework != meant.framework), meant)
-            meaning = request._replace(frameworks=frameworks, packages=request.packages._replace(requirements=rest))
-            command = None if request.requester.file else command_of(meaning)
-        yield Hint(f"request the framework with {request.requester.setting('frameworks', _MEANT[name])}", command)
