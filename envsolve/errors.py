@@ -123,8 +123,8 @@ class UnsolvableError(EnvsolveError):
 
     ``constraints`` cannot be met together, but can without any one of them. ``groups`` are hosts that share a stack, if
     all of them together have none. ``forced_by`` are those hosts without any one of which one stack would be enough.
-    ``unknown`` is a framework with the requested versions, if the matrix has no such release. ``reason`` is the cause
-    that tells most, if the message tells less.
+    ``unknown`` is a framework with the requested versions, if the matrix has no such release. ``reasons`` are causes
+    that tell more than the message, the most telling one first.
     """
 
     exit_code = 1
@@ -133,7 +133,7 @@ class UnsolvableError(EnvsolveError):
     groups: tuple[HostGroup, ...] = ()
     forced_by: tuple[str, ...] = ()
     unknown: tuple[str, str] | None = None
-    reason: str = ""
+    reasons: tuple[str, ...] = ()
 
     def as_json(self) -> documents.Error:
         """Return the ``error`` object of the JSON output, with the conflict and the date of the matrix."""

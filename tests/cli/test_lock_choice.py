@@ -217,6 +217,16 @@ def test_libraries_that_a_build_loads_limit_it_and_are_reported(envsolve: Envsol
     assert f"note: torchcodec 0.7.0 is 8 months older than 0.17.0: {loads}" in done.err
 
 
+def test_a_second_reason_is_another_one(envsolve: Envsolve, world: IndexServer) -> None:
+    versions = {"0.7.0": (), "0.10.0": ("torch==2.9.0",), "0.17.0": ()}
+    times = {"0.7.0": OLD, "0.10.0": NEWER, "0.17.0": NEW}
+    world.add("torchcodec", [dated("torchcodec", it, times[it], needs) for it, needs in versions.items()])
+    done = lock(envsolve, world, "-f", "pytorch==2.8.*", "torchcodec")
+    loads = "torchcodec<=0.17.0,>=0.14.0 loads the libraries of CUDA 13, this stack has CUDA 12.8"
+    because = f"{loads}, and 0.10.0 does not fit: torchcodec 0.10.0 requires torch==2.9.0"
+    assert f"note: torchcodec 0.7.0 is 79 months older than 0.17.0: {because}\n" in done.err
+
+
 def test_a_limit_is_a_cause_before_the_version_of_the_framework(envsolve: Envsolve, world: IndexServer) -> None:
     world.add(
         "torchcodec", [dated("torchcodec", "0.7.0", NEWER, ("torch==2.7.1",)), dated("torchcodec", "0.17.0", NEW)]

@@ -40,7 +40,7 @@ def stranger_refusal(release: Release, stranger: Pin, request: Request) -> Unsol
         ),
         (Hint(f"name a PyTorch index or mirror that has {stranger.name} for {build} with {named}"),),
     )
-    error.reason = error.cause[0]
+    error.reasons = error.cause[:1]
     return error
 
 

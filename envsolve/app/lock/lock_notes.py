@@ -90,7 +90,7 @@ class Notes:
             refused = None if limit and not it.admitted else self._refusal_of_newer(it, is_of_stack=it.name in of_stack)
             because = limit or "newer ones do not fit"
             if refused is not None:
-                because, every = inline_text(refused), (*every, refused.message, *refused.cause)
+                because, every = inline_text(refused, every), (*every, refused.message, *refused.cause)
                 if limit:  # a command would only change the second reason
                     because = f"{limit}, and {it.admitted} does not fit: {because}"
                 else:

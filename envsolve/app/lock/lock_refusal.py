@@ -59,7 +59,7 @@ def packages_refusal(conflict: Conflict, request: Request, solution: Solution | 
     code, message = reasons.code_and_message(f"Python {interpreter.full_version} on {interpreter.platform}")
     error = refusal(code, message, reasons.of_folders or explain(conflict), tuple(reasons.hints(code)))
     error.refused = tuple(_refused(conflict, code, message))
-    error.reason = _most_telling(error, conflict, reasons.of_folders)
+    error.reasons = tuple(_most_telling_first(error, conflict, reasons.of_folders))
     return error
 
 
@@ -179,11 +179,11 @@ class _Reasons:
         return way_out(text, request._replace(python=SpecifierSet(f"=={python}.*")), request)
 
 
-def _most_telling(error: UnsolvableError, conflict: Conflict, of_folders: Sequence[str]) -> str:
-    """The cause that tells more than the message of the error; "" if none does."""
+def _most_telling_first(error: UnsolvableError, conflict: Conflict, of_folders: Sequence[str]) -> Iterator[str]:
+    """The causes that tell more than the message of the error."""
     if error.code == PACKAGES_CONFLICT:
-        return next(iter((*newest_excluded(conflict), *between_packages(conflict), *reversed(error.cause))), "")
-    return of_folders[-1] if of_folders else ""
+        yield from (*newest_excluded(conflict), *between_packages(conflict), *reversed(error.cause))
+    yield from of_folders[-1:]
 
 
 def _conflict_text(conflict: Conflict, beside: list[str], target: str, is_of_conda: bool) -> str:

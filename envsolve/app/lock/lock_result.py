@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from envsolve import __version__
@@ -181,9 +181,9 @@ class Result(NamedTuple):
             yield Note("glibc-assumed", f"{text} (RHEL 8): set {named} to that of the machine")
 
 
-def inline_text(error: UnsolvableError) -> str:
-    """The most informative part of an error, for use within a sentence."""
-    return error.reason or error.message
+def inline_text(error: UnsolvableError, known: Collection[str] = ()) -> str:
+    """The most informative part of an error that is not ``known`` yet, for use within a sentence."""
+    return next((it for it in error.reasons if it not in known), error.message)
 
 
 def _for_the_cpu(pins: Iterable[Pin]) -> Iterator[Note]:
