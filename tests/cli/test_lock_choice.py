@@ -278,6 +278,22 @@ def test_a_note_on_an_older_version_names_the_driver_for_the_newest(envsolve: En
         assert f"note: torchcodec 0.7.0 is 8 months older than 0.17.0: {loads} ({driver})\n" in done.err
 
 
+def test_why_no_stack_has_the_framework_that_a_package_requires_is_a_cause(
+    envsolve: Envsolve, world: IndexServer
+) -> None:
+    """That the stack has another one would only say that it was not chosen."""
+    world.add("torch", [torch("1.8.1", tags=CP312), torch("2.15.0", tags=CP312)])
+    world.add("ancient", [dated("ancient", "1.0", NEW, ("torch==1.8.1",))])
+    refused = lock(envsolve, world, "-f", "pytorch", "ancient", "--source", "pypi")
+    assert re.findall("cause: (.*)\n", refused.err) == [
+        "the command line requires ancient",
+        "ancient 1.0 requires torch==1.8.1",
+        "pytorch 1.8.1 (pypi, cu102) has no code for compute capability 8.9: it has sm_37, sm_50, sm_60, sm_70",
+    ]
+    refused = lock(envsolve, world, "-f", "pytorch==2.15.*", "ancient", "--source", "pypi")
+    assert "cause: the stack requires torch==2.15.0\n" in refused.err
+
+
 def test_a_build_that_loads_libraries_of_another_cuda_is_refused(envsolve: Envsolve, world: IndexServer) -> None:
     done = lock(envsolve, world, "-f", "pytorch==2.15.*", "bitsandbytes")
     assert (done.code, done.out) == (1, "")

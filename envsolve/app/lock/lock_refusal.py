@@ -52,12 +52,14 @@ NOT_ON_INDEX = "release-not-on-index"
 """The error code for a build of a framework that is in the matrix but not on the indexes."""
 
 
-def packages_refusal(conflict: Conflict, request: Request, solution: Solution | None) -> UnsolvableError:
-    """The error for ``conflict``. ``solution`` is the stack with which it occurred."""
+def packages_refusal(
+    conflict: Conflict, request: Request, solution: Solution | None, facts: Sequence[str] = ()
+) -> UnsolvableError:
+    """The error for ``conflict``. ``solution`` is the stack with which it occurred, ``facts`` are behind it."""
     interpreter = conflict.provider.world.wanted.interpreter
     reasons = _Reasons(conflict, request, solution)
     code, message = reasons.code_and_message(f"Python {interpreter.full_version} on {interpreter.platform}")
-    error = refusal(code, message, reasons.of_folders or explain(conflict), tuple(reasons.hints(code)))
+    error = refusal(code, message, reasons.of_folders or explain(conflict, facts), tuple(reasons.hints(code)))
     error.refused = tuple(_refused(conflict, code, message))
     error.reasons = tuple(_most_telling_first(error, conflict, reasons.of_folders))
     return error

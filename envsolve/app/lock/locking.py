@@ -52,7 +52,9 @@ def lock(lock_request: LockRequest, matrix: Matrix, environ: Mapping[str, str]) 
         except UnsolvableError as error:
             if not any(it.kind == NEWER_GLIBC for it in error.hints):
                 names = _requested(began) if error.code == PACKAGES_CONFLICT else {it.name for it in error.refused}
-                error.hints = (*_ways(names, lock_request, began, matrix, environ), *error.hints)
+                first = tuple(_ways(names, lock_request, began, matrix, environ))
+                there = {it.command for it in first}
+                error.hints = (*first, *(it for it in error.hints if it.command is None or it.command not in there))
             raise
         except OutsideError as error:
             error.hints = (*_without_pytorch_index(error, lock_request, began, matrix, environ), *error.hints)

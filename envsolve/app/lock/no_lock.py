@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+
+from packaging.specifiers import SpecifierSet
 
 from envsolve.app.lock.answer_refusal import unbuilt_refusal
 from envsolve.app.lock.lock_notes import Resolved
@@ -11,7 +13,9 @@ from envsolve.app.lock.lock_worlds import Worlds
 from envsolve.app.lock.target_search import TargetSearch
 from envsolve.app.packages.lock_stacks import for_python
 from envsolve.app.packages.stack_wheels import is_lockable
+from envsolve.app.request.refusal import refusal as stack_refusal
 from envsolve.errors import EnvsolveError
+from envsolve.frameworks import FRAMEWORK_OF_WHEEL
 from envsolve.model.solution import Problem
 from envsolve.resolve.closure.resolve import Conflict, failure_behind
 
@@ -28,7 +32,8 @@ def explained(search: TargetSearch, problem: Problem, worlds: Worlds) -> Resolve
     refused: list[tuple[tuple[bool, ...], EnvsolveError, Conflict]] = []
     for python, conflict in final.items():
         attempt = search.best_stack(problems[python])
-        refusal = packages_refusal(conflict, search.request, None if attempt is None else attempt.solution)
+        solution = None if attempt is None else attempt.solution
+        refusal = packages_refusal(conflict, search.request, solution, tuple(_without_stack(conflict, search, problem)))
         refused.append((rank_of(conflict, refusal), failure_behind(conflict) or refusal, conflict))
     for python in (it for it in conflicts if it not in final):
         while (attempt := search.best_stack(problems[python])) is not None:
@@ -39,7 +44,8 @@ def explained(search: TargetSearch, problem: Problem, worlds: Worlds) -> Resolve
                 found = search.packages_around(attempt, search.limits(attempt, in_part=True), newest=newest)
                 return Resolved(attempt, search.best_stack(problem) or attempt, found, {})
             except Conflict as conflict:
-                refusal = packages_refusal(conflict, search.request, attempt.solution)
+                facts = tuple(_without_stack(conflict, search, problem))
+                refusal = packages_refusal(conflict, search.request, attempt.solution, facts)
                 refused.append((rank_of(conflict, refusal), refusal, conflict))
                 absent = search.absent(attempt.releases, conflict)
                 if not absent:
@@ -49,6 +55,20 @@ def explained(search: TargetSearch, problem: Problem, worlds: Worlds) -> Resolve
     if error.code == PACKAGES_CONFLICT:
         error.hints = (*fitting_hints(behind, search.request), *error.hints)
     raise error
+
+
+def _without_stack(conflict: Conflict, search: TargetSearch, problem: Problem) -> Iterator[str]:
+    """Why the versions of a framework that a package requires have no stack for the machine."""
+    frameworks = {it.framework: it for it in problem.frameworks}
+    for requirement, parent in conflict.causes:
+        requested = frameworks.get(FRAMEWORK_OF_WHEEL.get(requirement.name, ""))
+        if requested is None or parent is None or not requirement.specifier:
+            continue
+        needed = requested._replace(specifier=requested.specifier & SpecifierSet(requirement.specifier))
+        others = tuple(it for it in problem.frameworks if it is not requested)
+        limited = problem._replace(frameworks=(*others, needed))
+        if not needed.specifier.is_unsatisfiable() and search.best_stack(limited) is None:
+            yield stack_refusal(search.request._replace(frameworks=limited.frameworks), limited, search.solver).message
 
 
 def _require_builds(search: TargetSearch, problem: Problem) -> Mapping[str, Conflict]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from enum import Enum, auto
 from functools import reduce
@@ -54,17 +54,17 @@ class _Kind(Enum):
 _Sentence = tuple[_Kind, str]
 
 
-def explain(conflict: Conflict) -> list[str]:
+def explain(conflict: Conflict, known: Sequence[str] = ()) -> list[str]:
     """Return every reason for ``conflict``, each once.
 
     The first three are the most important: a requirement of the user, a requirement of another package, and the fact
-    behind it. If one of these is missing, another reason takes its place.
+    behind it. If one of these is missing, another reason takes its place. ``known`` are facts from elsewhere.
     """
     texts: dict[_Kind, list[str]] = {kind: [] for kind in _Kind}
     for kind, text in dict.fromkeys(_sentences(conflict)):
         texts[kind].append(text)
     kinds = (_Kind.GPU, _Kind.CONSTRAINT, _Kind.FILES, _Kind.LIMIT, _Kind.STACK)
-    facts = [text for kind in kinds for text in texts[kind]]
+    facts = [*known, *(text for kind in kinds for text in texts[kind])]
     request, package = texts[_Kind.REQUEST], texts[_Kind.PACKAGE]
     first = (*request[:1], *package[:1], *facts[:1])
     rest = (*package[1:], *facts[1:], *request[1:], *texts[_Kind.PATH], *texts[_Kind.KNOWN])
