@@ -481,6 +481,15 @@ def test_next_to_a_source_distribution_the_smallest_change_with_a_wheel_is_sugge
     assert "flash-attn @ " in here.typed(command).out
 
 
+def test_a_command_is_suggested_once(here: World) -> None:
+    """A version with a published wheel is also one that would fit."""
+    here.server.withdraw("flash-attn")
+    here.server.add("flash-attn", [wheel("flash-attn", "2.7.0", ["torch==2.0.1"]), wheel("flash-attn", "2.9.0")])
+    done = here("-f", "pytorch", "flash-attn==2.7.0", *NEW, code=1)
+    assert [it.count("flash-attn==2.9.0") for it in re.findall("^  envsolve .*", done.err, re.MULTILINE)] == [1]
+    assert len(ways(done)) == 1
+
+
 @pytest.mark.thorough
 def test_an_error_suggests_wheels_of_third_parties_and_stacks_with_project_wheels(here: World) -> None:
     """The one for the smaller change comes first."""
