@@ -362,8 +362,9 @@ def _override_hints(conflict: Conflict, request: Request, solution: Solution | N
     for requirement, parent in conflict.causes:
         if parent is None or parent.extra or parent.name in world.present or requirement.name not in stack:
             continue
-        metadata = world.metadata(parent.releases, parent.fit.best)
-        if all(need.for_extra for need in metadata.requires or () if need.name == requirement.name):
+        needs = world.metadata(parent.releases, parent.fit.best).requires or ()
+        bounds = [need for need in needs if need.name == requirement.name]  # none if the matrix has the bound
+        if bounds and all(need.for_extra for need in bounds):
             override = f"{requirement.name}=={stack[requirement.name]}"
             packages = request.packages._replace(overrides=(*request.packages.overrides, override))
             text = f"ignore what only an extra of {parent.name} requires"
