@@ -210,6 +210,22 @@ def test_a_reason_that_admits_newer_versions_is_not_the_only_one(envsolve: Envso
     assert f"note: base 1.0 is 79 months older than 3.0: {limit}, and 2.0 does not fit: {conflict}" in done.err
 
 
+def test_the_second_reason_is_not_the_first_one_again(envsolve: Envsolve, world: IndexServer) -> None:
+    """The matrix has torchcodec 0.7 for PyTorch 2.8, 0.10 for 2.10, and 0.17 as a build for CUDA 13."""
+    world.add("torch", [torch("2.10.0", "nvidia-cublas-cu12==12.8.4.1", tags=CP312)])
+    world.add("torchcodec", [dated("torchcodec", "0.10.0", NEW)])
+    done = lock(envsolve, world, "-f", "pytorch", "pins", "torchcodec", "--cuda", "12.*")
+    loads = "torchcodec<=0.17.0,>=0.14.0 loads the libraries of CUDA 13, this stack has CUDA 12.8"
+    why = "torchcodec 0.10.0 requires torch==2.10.*, as the matrix says; its metadata do not"
+    assert f"torchcodec 0.7.0 is 8 months older than 0.17.0: {loads}, and 0.10.0 does not fit: {why}\n" in done.err
+
+
+def test_what_the_matrix_says_of_a_build_is_not_a_bound_to_ignore(envsolve: Envsolve, world: IndexServer) -> None:
+    done = lock(envsolve, world, "-f", "pytorch==2.15.*", "torchcodec==0.7.0")
+    assert "cause: torchcodec 0.7.0 requires torch==2.8.*, as the matrix says; its metadata do not\n" in done.err
+    assert "--override" not in done.err
+
+
 def test_libraries_that_a_build_loads_limit_it_and_are_reported(envsolve: Envsolve, world: IndexServer) -> None:
     done = lock(envsolve, world, "-f", "pytorch==2.8.*", "torchcodec")
     loads = "torchcodec<=0.17.0,>=0.14.0 loads the libraries of CUDA 13, this stack has CUDA 12.8"

@@ -76,12 +76,16 @@ def between_packages(conflict: Conflict) -> list[str]:
 
 
 def newest_excluded(conflict: Conflict) -> Iterator[str]:
-    """Why the stack excludes the newest required version of a contested project, for each of them."""
+    """Why the stack excludes the newest required version of each contested project that it leaves no version of."""
+    provider = conflict.provider
     for name in contested(conflict):
         releases = _releases(name, conflict)
-        position = None if releases is None else releases.newest(_required(name, conflict) & releases.mask(""))
-        if releases is not None and position is not None:
-            limits = (it for it in conflict.provider.world.limits(name) if it.because)
+        required = 0 if releases is None else _required(name, conflict) & releases.mask("")
+        if releases is None or required & provider.allowed(releases):
+            continue
+        position = releases.newest(required)
+        if position is not None:
+            limits = (it for it in provider.world.limits(name) if it.because)
             yield from (it.because for it in limits if not it.admitted(releases) >> position & 1)
 
 
