@@ -12,6 +12,7 @@ from envsolve.app.lock.lock_refusal import packages_refusal
 from envsolve.app.lock.lock_request import LockRequest
 from envsolve.app.lock.lock_worlds import Chosen, Worlds, builds_of
 from envsolve.app.packages.extension_wheels import ExtensionWheels
+from envsolve.app.packages.lock_frameworks import with_versions
 from envsolve.app.packages.lock_indexes import Connection, Places
 from envsolve.app.packages.lock_stacks import Attempt, problem_of
 from envsolve.app.packages.requirements import Requirements, for_interpreter
@@ -122,6 +123,7 @@ class TargetSearch:
         """The best stack regardless of packages; None if there is none."""
         if not problem.frameworks or self.is_plain:
             return Attempt(self.request, problem, None)
+        problem = with_versions(problem, self.wanted)
         solution = self.solver.solve(self.request, problem)
         return None if solution is None else Attempt(self.request, problem, solution)
 

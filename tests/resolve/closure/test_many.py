@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Any
 
 import pytest
 
 from envsolve.resolve.closure import resolve
 from envsolve.resolve.closure.provider import Provider, Requirement
+from envsolve.resolve.closure.shared import narrow
 from tests.resolve.closure.drawn import Drawn, resolved
 
 MANY = 5_000
@@ -54,10 +56,14 @@ def test_a_pin_among_ranges_still_admits_what_is_pinned_alone() -> None:
 def test_a_long_search_excludes_what_no_answer_can_have(monkeypatch: pytest.MonkeyPatch) -> None:
     """Also the searches that only explain an answer: without this they took the rest of the time limit."""
     narrowed = []
-    narrow = resolve.narrow
-    monkeypatch.setattr(resolve, "narrow", lambda *given: narrowed.append(given) or narrow(*given))
+
+    def counting(provider: Provider, *rest: Any) -> bool:
+        narrowed.append(provider)
+        return narrow(provider, *rest)
+
+    monkeypatch.setattr(resolve, "narrow", counting)
     one, two = ([f"{number}.0" for number in range(1, 40 * of + 1)] for of in (1, 2))
-    world = {
+    world: dict[str, dict[str, list[str]]] = {
         "left": {it: [f"mid=={2 * number + 1}.0"] for number, it in enumerate(one)},
         "right": {it: [f"end=={it}"] for it in one},
         "mid": {it: [f"base=={it}"] for it in two},
