@@ -226,6 +226,12 @@ def test_what_the_matrix_says_of_a_build_is_not_a_bound_to_ignore(envsolve: Envs
     assert "--override" not in done.err
 
 
+def test_a_limit_inferred_from_the_age_of_a_wheel_says_so(envsolve: Envsolve, world: IndexServer) -> None:
+    world.add("aged", [dated("aged", "1.0", OLD, ("numpy",), tags=CP312)])
+    done = lock(envsolve, world, "-f", "pytorch", "aged", "numpy>=2")
+    assert "cause: aged 1.0 requires numpy<2, as its wheel is older than NumPy 2\n" in done.err
+
+
 def test_libraries_that_a_build_loads_limit_it_and_are_reported(envsolve: Envsolve, world: IndexServer) -> None:
     done = lock(envsolve, world, "-f", "pytorch==2.8.*", "torchcodec")
     loads = "torchcodec<=0.17.0,>=0.14.0 loads the libraries of CUDA 13, this stack has CUDA 12.8"
