@@ -172,10 +172,11 @@ class _Reasons:
         if request.frameworks and request.python is None:
             return Hint("try another version of the package")
         python = other_python_for(self._unfit, self._conflict)
+        names = " and ".join(f"{name} {next(iter(found.values()))}" for name, found in self._unfit.items())
         if python is None:
-            return Hint(f"try another Python ({request.requester.name_of('python')}) or another version of the package")
-        names = (f"{name} {next(iter(found.values()))}" for name, found in self._unfit.items())
-        text = f"{' and '.join(names)} can be installed on Python {python}"
+            platform = self._world.wanted.interpreter.platform
+            return Hint(f"no Python on {platform} has wheels of {names}: try another version")
+        text = f"{names} can be installed on Python {python}"
         return way_out(text, request._replace(python=SpecifierSet(f"=={python}.*")), request)
 
 
