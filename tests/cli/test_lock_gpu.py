@@ -369,6 +369,14 @@ class TestTwoPackagesOfOneModule:
         message = "fastembed 0.7 requires onnxruntime, and onnxruntime-gpu in this lock installs the same module"
         assert f"note: {message}: install it with pip install --no-deps or uv pip sync\n" in result.err
 
+    def test_an_override_that_leaves_the_other_one_out_has_an_effect(
+        self, envsolve: Envsolve, world: IndexServer
+    ) -> None:
+        override = "onnxruntime>=1.20; platform_machine != 'x86_64'"
+        result = lock(envsolve, world, "onnxruntime-gpu", "fastembed", "--gpu", "8.6", "--override", override)
+        assert pins_in(result.out)["onnxruntime-gpu"] == "1.26.0"
+        assert "has no effect" not in result.err
+
     def test_keep_to_the_versions_that_are_required(self, envsolve: Envsolve, world: IndexServer) -> None:
         world.add("fastembed", [wheel("fastembed", "0.8", ["onnxruntime>1.30"])])
         assert pins(envsolve, world, "onnxruntime-gpu", "fastembed", "--gpu", "8.6")["fastembed"] == "0.7"
