@@ -226,6 +226,17 @@ def test_what_the_matrix_says_of_a_build_is_not_a_bound_to_ignore(envsolve: Envs
     assert "--override" not in done.err
 
 
+@pytest.mark.parametrize("tags", ["py2-none-any", "cp312-cp312-win_amd64"])
+def test_a_wheel_for_python_2_or_another_platform_does_not_replace_the_source(
+    tags: str, envsolve: Envsolve, world: IndexServer
+) -> None:
+    world.add("ancient", [dated("ancient", "1.0", NEW, tags=tags), sdist("ancient", "1.0", upload_time=NEW)])
+    world.add("modern", [dated("modern", "1.0", OLD), dated("modern", "2.0", NEW, ("ancient",))])
+    done = lock(envsolve, world, "-f", "pytorch", "modern")
+    assert (done.code, pins_in(done.out).get("modern")) == (0, "2.0"), done.err
+    assert "note: ancient 1.0 has only a source distribution: installing it runs its code\n" in done.err
+
+
 def test_a_limit_inferred_from_the_age_of_a_wheel_says_so(envsolve: Envsolve, world: IndexServer) -> None:
     world.add("aged", [dated("aged", "1.0", OLD, ("numpy",), tags=CP312)])
     done = lock(envsolve, world, "-f", "pytorch", "aged", "numpy>=2")
