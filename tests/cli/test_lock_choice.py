@@ -237,6 +237,24 @@ def test_a_wheel_for_python_2_or_another_platform_does_not_replace_the_source(
     assert "note: ancient 1.0 has only a source distribution: installing it runs its code\n" in done.err
 
 
+def test_a_search_that_takes_too_long_says_what_must_be_built(
+    envsolve: Envsolve, world: IndexServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    world.add("unbuilt", [sdist("unbuilt", "1.0", static=False, upload_time=NEW)])
+    world.add("modern", [dated("modern", "1.0", OLD), dated("modern", "2.0", NEW, ("unbuilt",))])
+    times, later = iter((0.0,) * 6), 1000.0
+    monkeypatch.setattr("envsolve.resolve.closure.resolve.monotonic", lambda: next(times, later))
+    done = lock(envsolve, world, "-f", "pytorch", "modern")
+    assert done.err.startswith("error: search-too-long\n")
+    assert (
+        "cause: the newest versions conflict: modern 2.0 requires unbuilt; unbuilt 1.0: it has no wheel, " in done.err
+    )
+    (hint,) = re.findall(
+        "hint: allow building packages from source, which runs their code\n  envsolve (.*)\n", done.err
+    )
+    assert hint.endswith("--allow-builds modern")
+
+
 def test_a_limit_inferred_from_the_age_of_a_wheel_says_so(envsolve: Envsolve, world: IndexServer) -> None:
     world.add("aged", [dated("aged", "1.0", OLD, ("numpy",), tags=CP312)])
     done = lock(envsolve, world, "-f", "pytorch", "aged", "numpy>=2")

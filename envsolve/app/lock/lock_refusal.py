@@ -154,8 +154,7 @@ class _Reasons:
     def _file_hints(self) -> Iterator[Hint]:
         request, reasons = self._request, self._reasons
         if reasons & {Unfit.SOURCE_ONLY, Unfit.NEEDS_BUILD} and not request.packages.allow_builds:
-            building = request._replace(packages=request.packages._replace(allow_builds=True))
-            yield way_out("allow building packages from source, which runs their code", building, request)
+            yield build_hint(request)
         if reasons & {Unfit.OTHER_PYTHON, Unfit.OTHER_PLATFORM}:
             yield self._on_other_pythons()
         if Unfit.YANKED in reasons:
@@ -237,6 +236,12 @@ def index_hint(index: str, request: Request) -> Hint:
     """Suggest adding the index that the source distribution of a package refers to."""
     added = request._replace(extra_index_urls=tuple(dict.fromkeys((*request.extra_index_urls, index))))
     return way_out("add the index that has the wheels", added, request)
+
+
+def build_hint(request: Request, python: SpecifierSet | None = None) -> Hint:
+    """Suggest building packages, perhaps for a Python that the user did not name."""
+    building = request._replace(packages=request.packages._replace(allow_builds=True), python=python or request.python)
+    return way_out("allow building packages from source, which runs their code", building, request)
 
 
 def _with(solution: Solution | None, but: Collection[str]) -> str:

@@ -75,6 +75,12 @@ def between_packages(conflict: Conflict) -> list[str]:
     return [text for kind, text in dict.fromkeys(_sentences(conflict)) if kind is _Kind.PACKAGE][:_FEW]
 
 
+def newest_conflict(conflict: Conflict) -> list[str]:
+    """Return the first conflicting requirements of packages, and why the versions they require cannot be installed."""
+    kinds = (_Kind.PACKAGE, _Kind.FILES)
+    return [text for kind, text in dict.fromkeys(_sentences(conflict)) if kind in kinds][:_FEW]
+
+
 def newest_excluded(conflict: Conflict) -> Iterator[str]:
     """Why the stack excludes the newest required version of each contested project that it leaves no version of."""
     provider = conflict.provider
