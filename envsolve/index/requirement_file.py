@@ -46,7 +46,7 @@ _EDITABLE = ("-e", "--editable")
 _HARMLESS = ("--prefer-binary", "--only-binary", "--trusted-host", "--require-hashes", "--use-feature")
 """Options that a lock implies anyway, and options about the connection."""
 _PAGES = ("-f", "--find-links")
-"""Pages of links. Environment files have them for wheels that are now on indexes."""
+"""Pages of links and folders of files, which are not read."""
 _DEEPEST = 20
 _MOST_MISTAKES = 10
 """More of them mean that the file is of another kind."""
@@ -66,13 +66,17 @@ class Line(NamedTuple):
 
 
 class FileRequirements(NamedTuple):
-    """The content of files: requirements, constraints and indexes. ``mistakes`` has the errors in other lines."""
+    """The content of files: requirements, constraints and indexes. ``mistakes`` has the errors in other lines.
+
+    ``ignored`` are the places of ``--find-links``, such as ``requirements.txt:3``.
+    """
 
     requirements: tuple[Line, ...] = ()
     constraints: tuple[Line, ...] = ()
     index_url: str | None = None
     extra_index_urls: tuple[str, ...] = ()
     mistakes: tuple[UsageError, ...] = ()
+    ignored: tuple[str, ...] = ()
 
     def __add__(self, other: FileRequirements) -> FileRequirements:  # type: ignore[override]  # two of them are one, not a longer tuple
         return FileRequirements(
@@ -81,6 +85,7 @@ class FileRequirements(NamedTuple):
             other.index_url or self.index_url,
             self.extra_index_urls + other.extra_index_urls,
             self.mistakes + other.mistakes,
+            self.ignored + other.ignored,
         )
 
 
@@ -155,6 +160,7 @@ class _Reading:
         self.index_url: str | None = None
         self.extra_index_urls: list[str] = []
         self.mistakes: list[UsageError] = []
+        self.ignored: list[str] = []
 
     @property
     def content(self) -> FileRequirements:
@@ -165,6 +171,7 @@ class _Reading:
             self.index_url,
             tuple(dict.fromkeys(self.extra_index_urls)),
             tuple(self.mistakes),
+            tuple(self.ignored),
         )
 
     def read(self, name: str, within: tuple[str, ...], *, constraint: bool) -> None:
@@ -205,9 +212,9 @@ class _Reading:
         try:
             if option in _EDITABLE:
                 self.requirements[Line(editable(_below(path.parent, value)), origin)] = None
-            elif expanded.startswith("-") and option not in _PAGES:
+            elif expanded.startswith("-"):
                 self._option(expanded, place, str(path), (str(path),), constraint=False)
-            elif expanded and option not in _PAGES:
+            elif expanded:
                 self.requirements[_requirement(expanded, origin, place)] = None
         except UsageError as mistake:
             self.mistakes.append(mistake)
@@ -218,6 +225,9 @@ class _Reading:
     def _option(self, line: str, place: str, name: str, within: tuple[str, ...], *, constraint: bool) -> None:
         option, value = _option(line)
         kind = _WITH_VALUE.get(option)
+        if option in _PAGES:
+            self.ignored.append(place)
+            return
         if kind is None:
             if option in _HARMLESS:
                 return

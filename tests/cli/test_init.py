@@ -507,13 +507,13 @@ def test_an_unreadable_address_is_listed_with_the_others(init: Init, envsolve: E
 
 
 def test_remaining_errors_are_reported_with_them(init: Init) -> None:
-    init.write("requirements.txt", "-f https://example.org/wheels\nnumpy=>2\n--no-binary numpy\n./vendor\n")
+    init.write("requirements.txt", "--pre\nnumpy=>2\n--no-binary numpy\n./vendor\n")
     done = init(*MACHINE)
     assert (done.code, init.files) == (1, {"requirements.txt"})
     for text in (
         "requirements.txt:2: 'numpy=>2' is not a requirement",
         "requirements.txt:4: './vendor': there is no folder ./vendor",
-        "and without them: requirements.txt:1: envsolve does not know the option -f",
+        "and without them: requirements.txt:1: envsolve does not know the option --pre",
         "and without them: requirements.txt:3: envsolve does not know the option --no-binary",
     ):
         assert f"\ncause: {text}" in done.err

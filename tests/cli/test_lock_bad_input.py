@@ -119,7 +119,6 @@ BAD_FILES = {
     "-r nowhere.in": ("requirements-unreadable", "nowhere.in"),
     "-r": ("requirements-invalid", "-r names nothing"),
     "-c https://example.org/constraints.txt": ("requirements-invalid", "is a URL"),
-    "--find-links wheels": ("requirements-invalid", "--find-links"),
     "--extra-index-url": ("requirements-invalid", "names nothing"),
     "git+https://token:secret@": ("direct-reference-invalid", "not the URL of a git repository"),
     "pandas>=2 --hash=sha256:00": ("requirement-invalid", "requirements.in:1: 'pandas>=2' has hashes"),
@@ -277,3 +276,11 @@ def test_an_empty_file_is_reported(envsolve: Envsolve, world: IndexServer) -> No
     assert "note: empty.in has no requirements\n" in done.err
     done = envsolve("-f", "pytorch", "-r", "empty.in", "--gpu", "8.6", "--platform", "linux-64")
     assert (done.code, done.err.count("note: empty.in has no requirements\n")) == (0, 1)
+
+
+@pytest.mark.parametrize("line", ["--find-links https://example.org/whl.html", "-f wheels", "-f=wheels"])
+def test_a_page_of_links_in_a_file_is_ignored_with_a_note(line: str, envsolve: Envsolve, world: IndexServer) -> None:
+    Path("requirements.in").write_text(f"numpy\n{line}\n", encoding="utf-8")
+    done = lock(envsolve, world, "-r", "requirements.in")
+    assert (done.code, list(pins_in(done.out))) == (0, ["numpy"]), done.err
+    assert "note: --find-links in requirements.in:2 is ignored\n" in done.err

@@ -211,6 +211,57 @@ def test_a_reason_that_admits_newer_versions_is_not_the_only_one(envsolve: Envso
     assert f"note: base 1.0 is 79 months older than 3.0: {limit}, and 2.0 does not fit: {conflict}" in done.err
 
 
+def test_the_second_reason_is_not_the_first_one_again(envsolve: Envsolve, world: IndexServer) -> None:
+    """The matrix has torchcodec 0.7 for PyTorch 2.8, 0.10 for 2.10, and 0.17 as a build for CUDA 13."""
+    world.add("torch", [torch("2.10.0", "nvidia-cublas-cu12==12.8.4.1", tags=CP312)])
+    world.add("torchcodec", [dated("torchcodec", "0.10.0", NEW)])
+    done = lock(envsolve, world, "-f", "pytorch", "pins", "torchcodec", "--cuda", "12.*")
+    loads = "torchcodec<=0.17.0,>=0.14.0 loads the libraries of CUDA 13, this stack has CUDA 12.8"
+    why = "torchcodec 0.10.0 requires torch==2.10.*, as the matrix says; its metadata do not"
+    assert f"torchcodec 0.7.0 is 8 months older than 0.17.0: {loads}, and 0.10.0 does not fit: {why}\n" in done.err
+
+
+def test_what_the_matrix_says_of_a_build_is_not_a_bound_to_ignore(envsolve: Envsolve, world: IndexServer) -> None:
+    done = lock(envsolve, world, "-f", "pytorch==2.15.*", "torchcodec==0.7.0")
+    assert "cause: torchcodec 0.7.0 requires torch==2.8.*, as the matrix says; its metadata do not\n" in done.err
+    assert "--override" not in done.err
+
+
+@pytest.mark.parametrize("tags", ["py2-none-any", "cp312-cp312-win_amd64"])
+def test_a_wheel_for_python_2_or_another_platform_does_not_replace_the_source(
+    tags: str, envsolve: Envsolve, world: IndexServer
+) -> None:
+    world.add("ancient", [dated("ancient", "1.0", NEW, tags=tags), sdist("ancient", "1.0", upload_time=NEW)])
+    world.add("modern", [dated("modern", "1.0", OLD), dated("modern", "2.0", NEW, ("ancient",))])
+    done = lock(envsolve, world, "-f", "pytorch", "modern")
+    assert (done.code, pins_in(done.out).get("modern")) == (0, "2.0"), done.err
+    assert "note: ancient 1.0 has only a source distribution: installing it runs its code\n" in done.err
+
+
+def test_a_search_that_takes_too_long_says_what_must_be_built(
+    envsolve: Envsolve, world: IndexServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    world.add("unbuilt", [sdist("unbuilt", "1.0", static=False, upload_time=NEW)])
+    world.add("modern", [dated("modern", "1.0", OLD), dated("modern", "2.0", NEW, ("unbuilt",))])
+    times, later = iter((0.0,) * 6), 1000.0
+    monkeypatch.setattr("envsolve.resolve.closure.resolve.monotonic", lambda: next(times, later))
+    done = lock(envsolve, world, "-f", "pytorch", "modern")
+    assert done.err.startswith("error: search-too-long\n")
+    assert (
+        "cause: the newest versions conflict: modern 2.0 requires unbuilt; unbuilt 1.0: it has no wheel, " in done.err
+    )
+    (hint,) = re.findall(
+        "hint: allow building packages from source, which runs their code\n  envsolve (.*)\n", done.err
+    )
+    assert hint.endswith("--allow-builds modern")
+
+
+def test_a_limit_inferred_from_the_age_of_a_wheel_says_so(envsolve: Envsolve, world: IndexServer) -> None:
+    world.add("aged", [dated("aged", "1.0", OLD, ("numpy",), tags=CP312)])
+    done = lock(envsolve, world, "-f", "pytorch", "aged", "numpy>=2")
+    assert "cause: aged 1.0 requires numpy<2, as its wheel is older than NumPy 2\n" in done.err
+
+
 def test_libraries_that_a_build_loads_limit_it_and_are_reported(envsolve: Envsolve, world: IndexServer) -> None:
     done = lock(envsolve, world, "-f", "pytorch==2.8.*", "torchcodec")
     loads = "torchcodec<=0.17.0,>=0.14.0 loads the libraries of CUDA 13, this stack has CUDA 12.8"

@@ -382,6 +382,14 @@ class TestTwoPackagesOfOneModule:
         message = "fastembed 0.7 requires onnxruntime, and onnxruntime-gpu in this lock installs the same module"
         assert f"note: {message}: install it with pip install --no-deps or uv pip sync\n" in result.err
 
+    def test_an_override_that_leaves_the_other_one_out_has_an_effect(
+        self, envsolve: Envsolve, world: IndexServer
+    ) -> None:
+        override = "onnxruntime>=1.20; platform_machine != 'x86_64'"
+        result = lock(envsolve, world, "onnxruntime-gpu", "fastembed", "--gpu", "8.6", "--override", override)
+        assert pins_in(result.out)["onnxruntime-gpu"] == "1.26.0"
+        assert "has no effect" not in result.err
+
     def test_keep_to_the_versions_that_are_required(self, envsolve: Envsolve, world: IndexServer) -> None:
         world.add("fastembed", [wheel("fastembed", "0.8", ["onnxruntime>1.30"])])
         assert pins(envsolve, world, "onnxruntime-gpu", "fastembed", "--gpu", "8.6")["fastembed"] == "0.7"
@@ -428,9 +436,32 @@ def test_a_framework_for_another_system_is_none_of_this_one(envsolve: Envsolve, 
     assert list(found) == ["numpy"]
 
 
-def test_versions_by_the_python_want_a_python_to_be_named(envsolve: Envsolve, world: IndexServer) -> None:
-    request = ("torch>=2.8; python_version>='3.11'", "torch<2.8; python_version<'3.11'", "--gpu", "8.6")
-    assert pins(envsolve, world, *request, "--source", "pypi")["torch"] == "2.15.0"
+BY_PYTHON = ("torch>=2.8; python_version>='3.11'", "torch==2.7.0; python_version<'3.11'", "--gpu", "8.6")
+
+
+def test_versions_by_the_python_apply_on_that_python(envsolve: Envsolve, world: IndexServer, tmp_path: Path) -> None:
+    assert pins(envsolve, world, *BY_PYTHON, "--source", "pypi")["torch"] == "2.15.0"
+    result = envsolve(*BY_PYTHON, *TARGET[2:], "--index-url", world.index_url)
+    assert (result.code, pins_in(result.out)["torch"]) == (0, "2.15.0"), result.err
+    result = envsolve(*BY_PYTHON, *TARGET[2:], "--index-url", world.index_url, "--python", "3.10")
+    assert result.code == 1
+    assert "cause: the stack requires torch==2.7.0\n" in result.err
+    (tmp_path / "limits.txt").write_text("torch<2; python_version<'3.11'\n", encoding="utf-8")
+    result = envsolve(
+        *BY_PYTHON[:1],
+        "--gpu",
+        "8.6",
+        *TARGET[2:],
+        "--index-url",
+        world.index_url,
+        "--constraint",
+        str(tmp_path / "limits.txt"),
+    )
+    assert (result.code, pins_in(result.out)["torch"]) == (0, "2.15.0"), result.err
+
+
+def test_a_framework_by_the_python_wants_a_python_to_be_named(envsolve: Envsolve, world: IndexServer) -> None:
+    request = ("torch", "tensorflow==9.*; python_version>='3.11'", "--gpu", "8.6")
     result = envsolve(*request, *TARGET[2:], "--index-url", world.index_url)
     assert (result.code, result.out) == (1, "")
     assert "hint: the framework requirements depend on the Python version: choose one with --python\n" in result.err

@@ -54,6 +54,7 @@ def test_a_complete_file_is_read_for_a_platform() -> None:
             (Line("attrs<99", f"-c {_SAMPLE.parent / 'constraints.txt'}"),),
             "https://127.0.0.1/simple",
             ("https://127.0.0.1/more",),
+            ignored=(f"{_SAMPLE}:29", f"{_SAMPLE}:30"),
         ),
         (("OMP_NUM_THREADS", "010"), ("EMPTY", ""), ("OWN", "a: b")),
         (

@@ -6,11 +6,10 @@ from collections.abc import Iterable, Sequence
 
 from packaging.specifiers import SpecifierSet
 
-from envsolve.app.lock.lock_refusal import NOT_ON_INDEX, index_hint, refusal
+from envsolve.app.lock.lock_refusal import NOT_ON_INDEX, build_hint, index_hint, refusal
 from envsolve.app.lock.lock_worlds import Unbuilt
 from envsolve.app.packages.requirements import Requirements
 from envsolve.app.packages.stack_wheels import index_of, strangers
-from envsolve.app.request.command import way_out
 from envsolve.boundary.secrets import without_secrets
 from envsolve.errors import Hint, Refused, UnsolvableError
 from envsolve.index.fitting import Interpreter
@@ -70,10 +69,10 @@ def unbuilt_refusal(
         + (f", which leads to the index {it.leads_to}" if it.leads_to else "")
         for named, it in zip(names, unbuilt, strict=True)
     )
-    building = request._replace(packages=request.packages._replace(allow_builds=True))
+    python = None
     if request.python is None and not any(it.address for it in unbuilt):  # these may require other Pythons
-        building = building._replace(python=SpecifierSet(f"=={interpreter.minor_version}.*"))
-    hint = way_out("allow building packages from source, which runs their code", building, request)
+        python = SpecifierSet(f"=={interpreter.minor_version}.*")
+    hint = build_hint(request, python)
     others = dict.fromkeys(it.leads_to for it in unbuilt if it.leads_to)
     hints = (*(index_hint(it, request) for it in others), hint)
     return UnsolvableError("needs-build", message, causes, hints, refused=tuple(refused))

@@ -11,6 +11,7 @@ from packaging.specifiers import SpecifierSet
 from envsolve.app.lock.lock_refusal import index_hint
 from envsolve.app.lock.lock_result import inline_text
 from envsolve.app.packages.lock_stacks import Attempt
+from envsolve.app.packages.stack_wheels import Rivals
 from envsolve.app.request.command import way_out
 from envsolve.boundary.secrets import without_secrets
 from envsolve.errors import UnsolvableError
@@ -150,12 +151,16 @@ class Notes:
 
     def _met_by_rivals(self) -> Iterator[Note]:
         """Packages that require one package while the lock has another that installs the same module."""
-        for pin in self._resolved.found.pins:
-            if (pin.name, pin.version) in self._search.rivals:
-                rival, own = self._search.rivals[pin.name, pin.version]
-                text = f"{pin.name} {pin.version} requires {rival}, and {own} in this lock installs the same module"
-                note = Note("met-by-another-package", f"{text}: install it with pip install --no-deps or uv pip sync")
-                yield note.about(name=pin.name, version=pin.version, required=rival, met_by=own)
+        for (name, version), (rival, own) in self._rivals.items():
+            text = f"{name} {version} requires {rival}, and {own} in this lock installs the same module"
+            note = Note("met-by-another-package", f"{text}: install it with pip install --no-deps or uv pip sync")
+            yield note.about(name=name, version=version, required=rival, met_by=own)
+
+    @cached_property
+    def _rivals(self) -> Rivals:
+        """The rivals that packages in the lock require: their names and versions with what they require and have."""
+        labels = [(pin.name, pin.version) for pin in self._resolved.found.pins]
+        return {it: self._search.rivals[it] for it in labels if it in self._search.rivals}
 
     def _older_than_framework(self) -> Iterator[Note]:
         """Packages that were released long before their framework and do not limit its version, the oldest first."""
@@ -175,7 +180,7 @@ class Notes:
         """Overrides without effect, unmet requirements that overrides replaced, and how to install such a lock."""
         requester, found = self._request.requester, self._resolved.found
         used = {need.name for need, _ in self._wanted.replaced} | {need.name for _, need in found.replaced}
-        used |= {pin.name for pin in found.pins}
+        used |= {pin.name for pin in found.pins} | {rival for rival, _ in self._rivals.values()}
         for unused in (it for it in self._wanted.overrides if it.name not in used):
             option = requester.setting("overrides", without_secrets(str(unused)))
             note = Note("override-unused", f"{option} has no effect: nothing requires {unused.name}")

@@ -156,8 +156,7 @@ class _Reasons:
     def _file_hints(self) -> Iterator[Hint]:
         request, reasons = self._request, self._reasons
         if reasons & {Unfit.SOURCE_ONLY, Unfit.NEEDS_BUILD} and not request.packages.allow_builds:
-            building = request._replace(packages=request.packages._replace(allow_builds=True))
-            yield way_out("allow building packages from source, which runs their code", building, request)
+            yield build_hint(request)
         if reasons & {Unfit.OTHER_PYTHON, Unfit.OTHER_PLATFORM}:
             yield self._on_other_pythons()
         if Unfit.YANKED in reasons:
@@ -174,10 +173,11 @@ class _Reasons:
         if request.frameworks and request.python is None:
             return Hint("try another version of the package")
         python = other_python_for(self._unfit, self._conflict)
+        names = " and ".join(f"{name} {next(iter(found.values()))}" for name, found in self._unfit.items())
         if python is None:
-            return Hint(f"try another Python ({request.requester.name_of('python')}) or another version of the package")
-        names = (f"{name} {next(iter(found.values()))}" for name, found in self._unfit.items())
-        text = f"{' and '.join(names)} can be installed on Python {python}"
+            platform = self._world.wanted.interpreter.platform
+            return Hint(f"no Python on {platform} has wheels of {names}: try another version")
+        text = f"{names} can be installed on Python {python}"
         return way_out(text, request._replace(python=SpecifierSet(f"=={python}.*")), request)
 
 
@@ -238,6 +238,12 @@ def index_hint(index: str, request: Request) -> Hint:
     """Suggest adding the index that the source distribution of a package refers to."""
     added = request._replace(extra_index_urls=tuple(dict.fromkeys((*request.extra_index_urls, index))))
     return way_out("add the index that has the wheels", added, request)
+
+
+def build_hint(request: Request, python: SpecifierSet | None = None) -> Hint:
+    """Suggest building packages, perhaps for a Python that the user did not name."""
+    building = request._replace(packages=request.packages._replace(allow_builds=True), python=python or request.python)
+    return way_out("allow building packages from source, which runs their code", building, request)
 
 
 def _with(solution: Solution | None, but: Collection[str]) -> str:
@@ -364,8 +370,9 @@ def _override_hints(conflict: Conflict, request: Request, solution: Solution | N
     for requirement, parent in conflict.causes:
         if parent is None or parent.extra or parent.name in world.present or requirement.name not in stack:
             continue
-        metadata = world.metadata(parent.releases, parent.fit.best)
-        if all(need.for_extra for need in metadata.requires or () if need.name == requirement.name):
+        needs = world.metadata(parent.releases, parent.fit.best).requires or ()
+        bounds = [need for need in needs if need.name == requirement.name]  # none if the matrix has the bound
+        if bounds and all(need.for_extra for need in bounds):
             override = f"{requirement.name}=={stack[requirement.name]}"
             packages = request.packages._replace(overrides=(*request.packages.overrides, override))
             text = f"ignore what only an extra of {parent.name} requires"

@@ -8,10 +8,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 
 from envsolve.app.lock.existing_locks import stays, versions_in_python_lock
-from envsolve.app.lock.lock_refusal import packages_refusal
+from envsolve.app.lock.lock_refusal import build_hint, packages_refusal
 from envsolve.app.lock.lock_request import LockRequest
 from envsolve.app.lock.lock_worlds import Chosen, Worlds, builds_of
 from envsolve.app.packages.extension_wheels import ExtensionWheels
+from envsolve.app.packages.lock_frameworks import with_versions
 from envsolve.app.packages.lock_indexes import Connection, Places
 from envsolve.app.packages.lock_stacks import Attempt, problem_of
 from envsolve.app.packages.requirements import Requirements, for_interpreter
@@ -117,12 +118,19 @@ class TargetSearch:
 
     def best_in(self, worlds: Worlds) -> Chosen | None:
         """The best answer in ``worlds``; None if there is none. Raises OutsideError, UnsolvableError."""
-        return worlds.best(self.versions, self._locked, self.end, self.lock_request.counted)
+        request = self.lock_request.request
+        try:
+            return worlds.best(self.versions, self._locked, self.end, self.lock_request.counted)
+        except UnsolvableError as error:  # no answer before the end
+            if worlds.have_to_build and not request.packages.allow_builds:
+                error.hints = (build_hint(request), *error.hints)
+            raise
 
     def best_stack(self, problem: Problem) -> Attempt | None:
         """The best stack regardless of packages; None if there is none."""
         if not problem.frameworks or self.is_plain:
             return Attempt(self.request, problem, None)
+        problem = with_versions(problem, self.wanted)
         solution = self.solver.solve(self.request, problem)
         return None if solution is None else Attempt(self.request, problem, solution)
 

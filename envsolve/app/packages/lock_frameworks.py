@@ -36,10 +36,11 @@ _PYTHONS = range(8, 20)
 def with_frameworks(target: Target, wanted: Requirements, where: Places) -> Target:
     """``target`` with the frameworks in the requirements, and with the sources that its indexes can have.
 
-    Constraints on a framework apply to the stack, which is solved before the packages around it. An override replaces
-    the requested versions. If markers require a framework only on some Pythons, the stack is for one of these. Raises
-    UnsolvableError for a dependent framework without a wheel for the platform, or for the CPU, and for a name that is
-    not the package of its framework.
+    Constraints on a framework apply to the stack. An override replaces the requested versions. If markers require a
+    framework only on some Pythons, the stack is for one of these. Versions that markers require only on some of the
+    Pythons apply there, in the search (lock_worlds), and not to the stack on each of them. Raises UnsolvableError for a
+    dependent framework without a wheel for the platform, or for the CPU, and for a name that is not the package of its
+    framework.
     """
     python, holds = pythons_of_stack(wanted, {it.framework for it in target.request.frameworks}, target.problem)
     _require_names_of_packages(wanted, target.request, holds)
@@ -48,10 +49,11 @@ def with_frameworks(target: Target, wanted: Requirements, where: Places) -> Targ
     require_wheels_of_dependents(target, wanted, holds)
     replaced = {FRAMEWORK_OF_WHEEL.get(it.name) for it in wanted.overrides}
     requested = {it.framework: ["" if it.framework in replaced else str(it.specifier)] for it in request.frameworks}
-    cuda = request.cuda
+    cuda, pythons = request.cuda, _Pythons(problem)
     for need in _of_frameworks(wanted):
         if holds(need.marker):
-            requested.setdefault(FRAMEWORK_OF_WHEEL[need.name], []).append(need.specifier)
+            specifier = need.specifier if pythons.all_in(need.marker) else ""
+            requested.setdefault(FRAMEWORK_OF_WHEEL[need.name], []).append(specifier)
             cuda = _with_extras(need, request, cuda)
     frameworks = tuple(
         FrameworkRequest(name, _all_of(specifiers) & constraint_on(wanted, name, problem))
@@ -83,6 +85,21 @@ def _require_names_of_packages(wanted: Requirements, request: Request, holds: Ca
         refused = (Refused(need.name, place_of(origin, need.name), message),)
         cause = f"{need} was requested by {origin}"
         raise UnsolvableError("package-not-found", message, (cause,), (Hint(text, command),), refused=refused)
+
+
+def with_versions(problem: Problem, wanted: Requirements) -> Problem:
+    """``problem`` with the versions of its frameworks that are required on every one of its Pythons."""
+    pythons = _Pythons(problem)
+    needs = [need for need in _of_frameworks(wanted) if need.marker and pythons.all_in(need.marker)]
+    frameworks = tuple(
+        it._replace(
+            specifier=it.specifier
+            & _all_of(need.specifier for need in needs if FRAMEWORK_OF_WHEEL[need.name] == it.framework)
+            & constraint_on(wanted, it.framework, problem)
+        )
+        for it in problem.frameworks
+    )
+    return problem._replace(frameworks=frameworks)
 
 
 def pythons_of_stack(
@@ -165,6 +182,10 @@ class _Pythons:
             self._known[marker] = frozenset(found) if marker else frozenset(_PYTHONS)
         return self._known[marker]
 
+    def all_in(self, marker: str) -> bool:
+        """Whether a marker holds for every allowed Python."""
+        return self._markers.keys() <= self.holding(marker)
+
     def with_most(self, anyway: AbstractSet[str], wanted: Requirements) -> SpecifierSet | None:
         """The Pythons of the request for which the most frameworks are requested, if possible all.
 
@@ -197,12 +218,12 @@ def holding_on(problems: Iterable[Problem]) -> Callable[[str], bool]:
 
 
 def constraint_on(wanted: Requirements, framework: str, problem: Problem) -> SpecifierSet:
-    """The constraints on a framework."""
+    """The constraints on a framework that apply on every Python of ``problem``."""
     pythons = _Pythons(problem)
     return _all_of(
         need.specifier
         for need, _ in wanted.constraints
-        if FRAMEWORK_OF_WHEEL.get(need.name) == framework and pythons.holding(need.marker)
+        if FRAMEWORK_OF_WHEEL.get(need.name) == framework and pythons.all_in(need.marker)
     )
 
 

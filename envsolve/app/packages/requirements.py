@@ -23,6 +23,7 @@ from envsolve.model.names import is_name, normalized
 from envsolve.model.need import Markers, Need, admits_nothing, joined, parse_need, with_open_marker
 from envsolve.model.note import Note
 from envsolve.model.package import Hashes
+from envsolve.model.prose import sentence_list
 from envsolve.model.reference import (
     EDITABLE,
     AddressKind,
@@ -80,12 +81,16 @@ class Requirements(NamedTuple):
     """The requirements that are left out: the name under which each is excluded, and its origin."""
     empty: tuple[str, ...] = ()
     """The requirement files that have nothing but comments."""
+    ignored: tuple[str, ...] = ()
+    """The places of ``--find-links`` in files."""
 
     @property
     def notes(self) -> Iterator[Note]:
-        """Notes on empty files: most likely another file was meant. uv warns of them, too."""
+        """Notes on empty files, where most likely another was meant (uv warns, too), and on options without effect."""
         for name in self.empty:
             yield Note("requirements-empty", f"{name} has no requirements").about(file=name)
+        if self.ignored:
+            yield Note("find-links-not-read", f"--find-links in {sentence_list(self.ignored)} is ignored")
 
     @property
     def overridden(self) -> Mapping[str, tuple[str, ...] | None]:
@@ -178,6 +183,7 @@ def read_requirements(packages: Packages, beside: FileRequirements | None = None
         build_constraints_in(packages.build_constraints),
         tuple((name, place_of(line.origin, line.text)) for line, name in excluded.items()),
         tuple(name for name, content in read.items() if content == FileRequirements()),
+        found.ignored,
     )
 
 

@@ -76,13 +76,23 @@ def between_packages(conflict: Conflict) -> list[str]:
     return [text for kind, text in dict.fromkeys(_sentences(conflict)) if kind is _Kind.PACKAGE][:_FEW]
 
 
+def newest_conflict(conflict: Conflict) -> list[str]:
+    """Return the first conflicting requirements of packages, and why the versions they require cannot be installed."""
+    kinds = (_Kind.PACKAGE, _Kind.FILES)
+    return [text for kind, text in dict.fromkeys(_sentences(conflict)) if kind in kinds][:_FEW]
+
+
 def newest_excluded(conflict: Conflict) -> Iterator[str]:
-    """Why the stack excludes the newest required version of a contested project, for each of them."""
+    """Why the stack excludes the newest required version of each contested project that it leaves no version of."""
+    provider = conflict.provider
     for name in contested(conflict):
         releases = _releases(name, conflict)
-        position = None if releases is None else releases.newest(_required(name, conflict) & releases.mask(""))
-        if releases is not None and position is not None:
-            limits = (it for it in conflict.provider.world.limits(name) if it.because)
+        required = 0 if releases is None else _required(name, conflict) & releases.mask("")
+        if releases is None or required & provider.allowed(releases):
+            continue
+        position = releases.newest(required)
+        if position is not None:
+            limits = (it for it in provider.world.limits(name) if it.because)
             yield from (it.because for it in limits if not it.admitted(releases) >> position & 1)
 
 

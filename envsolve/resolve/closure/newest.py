@@ -141,9 +141,9 @@ class Newest:
         return None
 
     def _why_not_newest(self) -> list[str]:
-        from envsolve.resolve.closure.explain import between_packages
+        from envsolve.resolve.closure.explain import newest_conflict
 
-        return [] if self._of_newest is None else between_packages(self._of_newest)
+        return [] if self._of_newest is None else newest_conflict(self._of_newest)
 
     def _improved(self, found: Answer, floors: Positions, months: int | None) -> Answer:
         """``found`` with newer versions where possible, in the order of ranks."""

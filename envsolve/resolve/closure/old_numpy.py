@@ -12,6 +12,7 @@ from envsolve.model.need import Need, is_limited
 _FIRST_OF_NUMPY_2 = "2024-03-11"
 """The day of NumPy 2.0.0b1, as upload times begin."""
 _NUMPY = "numpy"
+_BEFORE_2 = Need(_NUMPY, (), "<2", "", because="its wheel is older than NumPy 2")
 
 
 def numpy_for(file: RawFile, needs: tuple[Need, ...]) -> tuple[Need, ...]:
@@ -23,7 +24,7 @@ def numpy_for(file: RawFile, needs: tuple[Need, ...]) -> tuple[Need, ...]:
     own = [need for need in needs if need.name == _NUMPY]
     if not own or uploaded is None or uploaded >= _FIRST_OF_NUMPY_2 or not _has_modules(file[0]):
         return ()
-    return () if any(is_limited(need.specifier) for need in own) else (Need(_NUMPY, (), "<2", ""),)
+    return () if any(is_limited(need.specifier) for need in own) else (_BEFORE_2,)
 
 
 def _has_modules(name: str) -> bool:

@@ -209,11 +209,16 @@ class Provider(AbstractProvider[Requirement, Pick, str]):
         """Return the versions of a project that the user and the stack allow, whatever packages require."""
         if name not in self._root_masks:
             releases = self.world.releases(name)
-            mask = 0 if releases is None else self.world.limited(releases) >> (low := self._floors.get(name, 0)) << low
+            mask = 0 if releases is None else self.allowed(releases)
             for requirement in self._roots_of.get(name, ()):
                 mask &= requirement.mask
             self._root_masks[name] = mask
         return self._root_masks[name]
+
+    def allowed(self, releases: Releases) -> int:
+        """Return the versions of a project within its limits and from its floor on, whatever anyone requires."""
+        floor = self._floors.get(releases.project.name, 0)
+        return self.world.limited(releases) >> floor << floor
 
     def bound_root(self, name: str, mask: int) -> bool:
         """Allow only ``mask`` of a project, as every answer requires; return whether that excludes a version."""

@@ -112,10 +112,12 @@ class Fitting:
         return Unfit.TOO_NEW if ranked else self._unfit(files)
 
     def _unfit(self, files: tuple[RawFile, ...]) -> Unfit:
-        """Why none of ``files`` is a wheel for the target's tags."""
+        """Why none of ``files`` is a wheel for the tags of the target. Those of other platforms are no reason."""
         if self.needed_glibc(files) is not None:
             return Unfit.NEWER_GLIBC
-        return Unfit.OTHER_PLATFORM if any(file[0].endswith(".whl") for file in files) else Unfit.SOURCE_ONLY
+        if all(file[0].endswith(".whl") for file in files) or any(map(self.is_for_another_python, files)):
+            return Unfit.OTHER_PLATFORM
+        return Unfit.SOURCE_ONLY
 
     def needed_glibc(self, files: Iterable[RawFile]) -> LibcVersion | None:
         """Return the oldest glibc with which one of the wheels in ``files`` can be installed, or None if none can."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from time import monotonic
 from typing import NamedTuple
 
@@ -124,9 +125,12 @@ def found_for(question: Question, indexes: Indexes, end: float, progress: Progre
     try:
         roots = tuple(it for it in question.roots if world.markers.holds(it[0].marker))
         world.look_ahead(tuple(need for need, _ in roots))
-        floors = _positions(question.floors, world)
+        make = partial(Provider, world, roots, question.locked, _positions(question.floors, world))
         try:
-            provider, picks = resolved_and_built(lambda: Provider(world, roots, question.locked, floors), end, progress)
+            try:
+                provider, picks = resolved_and_built(make, end, progress, most_rounds=SHORT)
+            except TooLongError:  # narrowing is faster, and says less about a conflict
+                provider, picks = resolved_and_built(make, end, progress, narrows=True)
         except TimeUpError as error:
             raise too_long(error.provider) from None
         except Conflict as conflict:
