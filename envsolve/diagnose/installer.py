@@ -31,24 +31,25 @@ _ASSIGNED = re.compile(r"(\w+)=(.*)", re.DOTALL)
 
 RESTART = "Then restart the notebook's kernel."
 PACKAGED = "The program contains its own packages, which pip does not change: install a newer release of it."
+OF_NIX = "Nix makes these packages, and pip does not change them: do it in their Nix expression (config.cudaSupport)."
 
 
 def for_installer(finding: Finding, case: Case) -> Finding:
     """``finding`` with its commands, and those that tell its causes apart, for what ``case`` is installed with."""
-    frozen = case.clue("frozen") is not None
+    unchanged = PACKAGED if case.clue("frozen") is not None else OF_NIX if case.clue("nix") is not None else None
 
     def all_typed(commands: tuple[str, ...]) -> tuple[str, ...]:
         return tuple(dict.fromkeys(it for command in commands for it in typed(command, case)))
 
     def to_the_end(fix: str, commands: tuple[str, ...]) -> str:
-        """The fix; a running notebook keeps what it has imported, and pip does not reach into a packaged program."""
-        if frozen and any(map(_OF_PYTHON.match, commands)):
-            return f"{fix} {PACKAGED}"
+        """The fix; a running notebook keeps what it has imported, and pip does not reach what is not its own."""
+        if unchanged is not None and any(map(_OF_PYTHON.match, commands)):
+            return f"{fix} {unchanged}"
         changed = any(it.startswith(("%pip install", "%pip uninstall")) for it in commands)
         return f"{fix} {RESTART}" if changed and "restart" not in fix.casefold() else fix
 
     def without_python(commands: tuple[str, ...]) -> tuple[str, ...]:
-        return tuple(it for it in commands if not (frozen and _OF_PYTHON.match(it)))
+        return tuple(it for it in commands if not (unchanged is not None and _OF_PYTHON.match(it)))
 
     causes = tuple(
         it._replace(

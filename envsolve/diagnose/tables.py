@@ -103,7 +103,7 @@ class Tables:
 @cache
 def _compiled(pattern: str) -> re.Pattern[str]:
     try:
-        return re.compile(pattern, re.IGNORECASE)
+        return re.compile(pattern, re.IGNORECASE | re.ASCII)
     except re.error as error:
         raise ValueError(f"{error} in the pattern {pattern!r}") from None
 

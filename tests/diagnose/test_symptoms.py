@@ -45,6 +45,7 @@ def test_a_real_log_gets_its_findings(log: SymptomLog) -> None:
         assert finding.fix, finding.id
         assert [line for line in finding.evidence if line.rstrip("…") not in text and "***" not in line] == []
         assert [it for it in _words_by_cause(finding) if it[1] > MOST_WORDS] == []
+        assert [*_refuted(finding)] == []
 
 
 @pytest.mark.thorough
@@ -126,6 +127,19 @@ def _words_by_cause(finding: Finding) -> Iterator[tuple[str, int]]:
     causes: list[Finding | PossibleCause] = [finding, *finding.possible_causes[1:]]
     for it in causes:
         yield it.id, len(" ".join((it.title, it.cause, it.fix, *it.commands)).split())
+
+
+def _refuted(finding: Finding) -> Iterator[str]:
+    """Causes that state a limit beside a value within it: wheels for Python 3.9 to 3.13 only, and Python 3.11."""
+    causes: list[Finding | PossibleCause] = [finding, *finding.possible_causes]
+    for it in causes:
+        words = f"{it.title} {it.cause}"
+        pythons = re.search(r"wheels for Python 3\.(\d+) to 3\.(\d+) only.*Python 3\.(\d+)", words)
+        code = re.search(r"has compute capability ([\d.]+\d).*code for compute capability ([\d., and]+) only", words)
+        if pythons is not None and int(pythons[1]) <= int(pythons[3]) <= int(pythons[2]):
+            yield words
+        if code is not None and code[1] in re.findall(r"\d+\.\d", code[2]):
+            yield words
 
 
 def _joined(text: str) -> list[str]:
