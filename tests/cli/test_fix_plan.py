@@ -124,6 +124,13 @@ def lose_a_file(site: Path) -> None:
     (site / "torch/__init__.py").unlink()
 
 
+def break_a_link(site: Path) -> None:
+    """A library is a link into a cache that was cleared, as uv makes them with UV_LINK_MODE=symlink."""
+    library = site / "nvidia/cuda_runtime/lib/libcufft.so.11"
+    library.unlink()
+    library.symlink_to("/nowhere/libcufft.so.11")
+
+
 def lose_the_record(site: Path) -> None:
     """pip cannot uninstall PyTorch."""
     next(site.glob("torch-*.dist-info/RECORD")).unlink()
@@ -203,6 +210,13 @@ CASES = {
     ),
     "a file that is gone": Case(
         ["torch==2.6.0+cu126"], [RTX_3090], {"package-files-missing"}, "torch==2.6.0+cu126 ", lose_a_file
+    ),
+    "a link that leads nowhere": Case(
+        ["tensorflow==2.18.0", "nvidia-everything-cu12==1.0"],
+        [RTX_3090],
+        {"library-damaged"},
+        "nvidia-everything-cu12 ",
+        break_a_link,
     ),
     "a package without its record": Case(
         ["torch==2.6.0+cu126"], [RTX_3090], set(), "torch==2.6.0+cu126 ", lose_the_record

@@ -6,6 +6,7 @@ It is a text for pip or conda, with the commands that apply it.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import NamedTuple
 
 from packaging.requirements import Requirement
@@ -288,6 +289,9 @@ class _Planner:
         for it in self._findings:
             if it.id == "half-removed-package":  # # pip cannot: it does not know their files
                 yield it.commands[0]
+        links = [it.about for it in self._findings if it.broken and it.about and Path(it.about).is_symlink()]
+        if links:  # # pip leaves a link that leads nowhere, and cannot install over it
+            yield shell.removal(links)
         stay = sorted({*self._left_by_pip(solution, beside), *self._broken})
         records = [len(those) for (_, name), those in self._scene.packages.together.items() if name in stay]
         for _ in range(max(records, default=0)):  # # pip removes one record of a package at a time
