@@ -186,7 +186,6 @@ _NEED = re.compile(
     rf"(?P<old_who>{_NAME})=+(?P<old_release>\S+) -> (?P<old_name>{_NAME})\[version='(?P<old_versions>[^']+)'"
 )
 _REQUEST = re.compile(rf"(?P<name>{_NAME})(?P<versions> ?[=<>~!]{{0,2}}\d\S*)")
-_LAST_OF_A_PREFIX = "999"
 
 
 class _Versions(NamedTuple):
@@ -198,8 +197,8 @@ class _Versions(NamedTuple):
 
     def excludes(self, other: _Versions) -> bool:
         """Whether no version is allowed by both."""
-        pairs = [(one, it) for one in self.allowed for it in other.allowed]
-        return bool(pairs) and self.name == other.name and all(map(_disjoint, *zip(*pairs, strict=True)))
+        both = [one & it for one in self.allowed for it in other.allowed]
+        return bool(both) and self.name == other.name and all(it.is_unsatisfiable() for it in both)
 
 
 class _Need(NamedTuple):
@@ -226,19 +225,6 @@ def _specifier(text: str) -> SpecifierSet | None:
         return SpecifierSet(plain)
     except ValueError:
         return None
-
-
-def _disjoint(one: SpecifierSet, other: SpecifierSet) -> bool:
-    """Whether no version is in both, so far as one of them names a version or a prefix."""
-    for named, rest in ((one, other), (other, one)):
-        (only, *more) = named
-        if not more and only.operator in ("==", "~="):
-            first = only.version.removesuffix(".*")
-            prefix = "*" in only.version or only.operator == "~="
-            samples = (first, f"{first}.{_LAST_OF_A_PREFIX}") if prefix else (first,)
-            if not prefix or not any("==" in str(it) and "*" not in str(it) for it in rest):
-                return not any(rest.contains(it, prereleases=True) for it in samples)
-    return False
 
 
 def _decision(case: Case) -> tuple[_Need, _Versions] | None:
