@@ -387,12 +387,13 @@ def make_finding(
     severity: Severity | None = None,
     seen: Iterable[str] = (),
     sources: Iterable[str] = (),
+    broken: Iterable[str] = (),
     **facts: object,
 ) -> Finding:
     """The finding of the check ``identifier`` in the words of the catalogue, with ``facts`` for its fields.
 
     ``seen`` are sentences about this case, which follow the cause. ``severity`` and ``sources`` replace those of the
-    catalogue. The topic in ``about`` may have facts, too.
+    catalogue. ``broken`` are packages to install again. The topic in ``about`` may have facts, too.
     """
     entry = shipped().entry(identifier)
     of_topic: Mapping[str, object] = {} if about is None or isinstance(about, str) else about.facts
@@ -411,6 +412,7 @@ def make_finding(
         in_scope=it.in_scope,
         about=about if about is None or isinstance(about, str) else about.name,
         sources=tuple(sources) or entry.sources,
+        broken=tuple(broken),
     )
 
 

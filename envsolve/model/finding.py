@@ -82,7 +82,8 @@ class Finding(NamedTuple):
     CUDA, cuDNN, driver and GPU. ``about`` is its subject: a framework by envsolve's name, or a library.
     ``possible_causes`` are given if the evidence allows more than one, most likely first; the first is the one that the
     finding describes, and ``confidence`` says how certain it is. ``facts`` are values that were read, by name:
-    versions, GPU, driver. ``sources`` are those of the finding's rule.
+    versions, GPU, driver. ``sources`` are those of the finding's rule. ``broken`` are the names of packages whose files
+    must be installed again, also in the same version.
     """
 
     id: str
@@ -99,6 +100,7 @@ class Finding(NamedTuple):
     more: str = ""
     confidence: Confidence = Confidence.HIGH
     facts: tuple[tuple[str, str], ...] = ()
+    broken: tuple[str, ...] = ()
 
     def with_texts(self, change: Callable[[str], str]) -> Finding:
         """Return the finding with ``change`` applied to every text for users, including those of possible causes."""
@@ -147,4 +149,7 @@ def worst_first(findings: Iterable[Finding]) -> tuple[Finding, ...]:
 def merged(first: Finding, again: Finding) -> Finding:
     """One finding from two about the same: the words of the more severe one, or else of the first; all evidence."""
     worse = min((first, again), key=lambda it: it.severity.rank)
-    return worse._replace(evidence=tuple(dict.fromkeys((*first.evidence, *again.evidence))))
+    return worse._replace(
+        evidence=tuple(dict.fromkeys((*first.evidence, *again.evidence))),
+        broken=tuple(dict.fromkeys((*first.broken, *again.broken))),
+    )

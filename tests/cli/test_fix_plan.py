@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import os
 import shlex
+import shutil
 import subprocess
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -91,7 +92,9 @@ def fill(index: IndexServer, directory: Path) -> None:
         "torchvision",
         [torchvision("0.20.1", "2.5.1", "0.20.1+cu124"), torchvision("0.21.0", "2.6.0", "0.21.0+cu124")],
     )
+    index.add("torchcodec", [wheel("torchcodec", it) for it in ("0.2.1", "0.12.0")])
     index.add("numpy", [numpy("1.26.4"), numpy("2.2.0")])
+    index.add("fastkern", [wheel("fastkern", "1.0", members={"fastkern/__init__.py": b"", MODULE: b""})])
     index.add("onnxruntime", [onnxruntime("onnxruntime", "1.20.2", "")])
     index.add("onnxruntime-gpu", [onnxruntime("onnxruntime-gpu", "1.20.2", "12.6")])
     for name, file in (it for version in ("0.4.37", "0.4.38") for it in jax(version).items()):
@@ -116,13 +119,57 @@ def fill(index: IndexServer, directory: Path) -> None:
     )
 
 
+def lose_a_file(site: Path) -> None:
+    """A file of PyTorch is gone."""
+    (site / "torch/__init__.py").unlink()
+
+
+def break_a_link(site: Path) -> None:
+    """A library is a link into a cache that was cleared, as uv makes them with UV_LINK_MODE=symlink."""
+    library = site / "nvidia/cuda_runtime/lib/libcufft.so.11"
+    library.unlink()
+    library.symlink_to("/nowhere/libcufft.so.11")
+
+
+def lose_the_record(site: Path) -> None:
+    """pip cannot uninstall PyTorch."""
+    next(site.glob("torch-*.dist-info/RECORD")).unlink()
+
+
+def leave_remains(site: Path) -> None:
+    """pip was interrupted when it replaced PyTorch."""
+    (site / "~orch").mkdir()
+
+
+def record_twice(site: Path) -> None:
+    """PyTorch is recorded in another version, too."""
+    (record,) = site.glob("torch-*.dist-info")
+    other = shutil.copytree(record, site / "torch-2.8.0.dist-info")
+    for name in ("METADATA", "RECORD"):
+        text = (other / name).read_text(encoding="utf-8").replace(record.name, other.name)
+        (other / name).write_text(text.replace("Version: 2.6.0", "Version: 2.8.0"), encoding="utf-8")
+
+
+def rename_modules(site: Path) -> None:
+    """The compiled module of fastkern is for Python 3.5, which compiled no package of today."""
+    module = site / MODULE
+    module.rename(module.with_name(module.name.replace(TAG, "cpython-35")))
+    record = next(site.glob("fastkern-*.dist-info/RECORD"))
+    record.write_text(record.read_text(encoding="utf-8").replace(TAG, "cpython-35"), encoding="utf-8")
+
+
+TAG = f"cpython-{PYTHON.replace('.', '')}"
+MODULE = f"fastkern/_C.{TAG}-x86_64-linux-gnu.so"
+
+
 class Case(NamedTuple):
-    """The packages on a machine, the findings about it, and a line of the plan."""
+    """The packages on a machine, the findings about it, a line of the plan, and what was broken afterwards."""
 
     installed: Sequence[str]
     devices: Sequence[Device]
     found: set[str]
     line: str
+    breaks: Callable[[Path], None] | None = None
 
 
 CASES = {
@@ -132,6 +179,9 @@ CASES = {
     ),
     "a companion of another version": Case(
         ["torch==2.6.0", "torchvision==0.20.1"], [RTX_3090], {"companion-mismatch"}, "torchvision "
+    ),
+    "a companion for another PyTorch by its build, not its metadata": Case(
+        ["torch==2.6.0", "torchcodec==0.12.0"], [RTX_3090], {"requirement-not-met"}, "torchcodec==0.2.* "
     ),
     "a companion for another CUDA": Case(
         ["torch==2.6.0", "torchvision==0.21.0+cpu"], [RTX_3090], {"companion-mismatch"}, "torchvision==0.21.0 "
@@ -157,6 +207,30 @@ CASES = {
         [RTX_3090],
         {"two-distributions"},
         "onnxruntime-gpu==1.20.2",
+    ),
+    "a file that is gone": Case(
+        ["torch==2.6.0+cu126"], [RTX_3090], {"package-files-missing"}, "torch==2.6.0+cu126 ", lose_a_file
+    ),
+    "a link that leads nowhere": Case(
+        ["tensorflow==2.18.0", "nvidia-everything-cu12==1.0"],
+        [RTX_3090],
+        {"library-damaged"},
+        "nvidia-everything-cu12 ",
+        break_a_link,
+    ),
+    "a package without its record": Case(
+        ["torch==2.6.0+cu126"], [RTX_3090], set(), "torch==2.6.0+cu126 ", lose_the_record
+    ),
+    "remains of an installation": Case(["torch==2.6.0+cu126"], [RTX_3090], set(), "torch==2.6.0+cu126 ", leave_remains),
+    "a package that is recorded twice": Case(
+        ["torch==2.6.0+cu126"], [RTX_3090], set(), "torch==2.6.0+cu126 ", record_twice
+    ),
+    "a module for another Python": Case(
+        ["torch==2.6.0+cu126", "fastkern==1.0"],
+        [RTX_3090],
+        {"extension-of-other-python"},
+        "fastkern==1.0 ",
+        rename_modules,
     ),
 }
 
@@ -187,6 +261,10 @@ class Scratch:
     def python(self) -> str:
         return str(self.prefix / "bin/python")
 
+    @property
+    def site(self) -> Path:
+        return self.prefix / f"lib/python{PYTHON}/site-packages"
+
     def apply(self, plan: str) -> None:
         """Run the commands of the plan's header on it, with PyTorch's own index in this process."""
         self._file.write_text(plan.replace(PYTORCH_INDEX, f"{self.index.url}/whl/"))
@@ -216,6 +294,8 @@ def test_an_applied_plan_leaves_no_findings(
     case = CASES[name]
     scratch = Scratch(tmp_path, index)
     scratch.install(*case.installed)
+    if case.breaks is not None:
+        case.breaks(scratch.site)
     environ = fake_driver.environ(driver="580.95.05", cuda="13.0", devices=case.devices)
     if not case.devices:
         environ = fake_driver.environ(parts=(), devices=[])

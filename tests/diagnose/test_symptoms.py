@@ -93,7 +93,6 @@ NO_LOG_FOUND = {
     "driver-too-old-for-gpu",
     "gpudirect-module-not-built",
     "harmless-advice",
-    "jetson-device-files",
     "uuid-not-there",
     "wheel-on-release-page",
     "zlib-missing-on-linux",

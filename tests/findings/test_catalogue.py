@@ -231,7 +231,7 @@ def _type_of(name: str) -> type | None:
     whole, _, part = name.rpartition(".")
     if not whole:
         group = CATALOGUE.facts.get(part)
-        if group is None:  # the named group of a pattern
+        if group in (None, "check"):  # the named group of a pattern, which a check may have, too
             return str
         if group == "expression":
             return _type_in(ast.parse(CATALOGUE.expression(part).text.replace("\\", ""), mode="eval").body)

@@ -6,6 +6,7 @@ It is a text for pip or conda, with the commands that apply it.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import NamedTuple
 
 from packaging.requirements import Requirement
@@ -27,10 +28,11 @@ from envsolve.lockfile.lock import RequestedSpec
 from envsolve.lockfile.pip_specs import pip_specs
 from envsolve.lockfile.stack_requirements import stack_requirements
 from envsolve.matrix import Matrix
+from envsolve.model.build_facts import BuildFacts
 from envsolve.model.names import normalized
 from envsolve.model.note import Note
 from envsolve.model.release import Release, Source
-from envsolve.model.request import LockedVersions, Packages, Policy, Request, parse_versions
+from envsolve.model.request import LockedVersions, Packages, Policy, Request, in_usual_order, parse_versions
 from envsolve.model.solution import Solution
 from envsolve.model.versions import parsed_version
 from envsolve.resolve.closure.bounds import constraints_of
@@ -161,6 +163,8 @@ class _Planner:
     def __init__(self, diagnosed: Diagnosed, matrix: Matrix, environ: Mapping[str, str], file: str) -> None:
         self._file = file
         self._scene = diagnosed.scene
+        self._findings = diagnosed.findings
+        self._broken = sorted({name for it in diagnosed.findings for name in it.broken})
         self._environment = diagnosed.environment
         self._matrix = matrix
         self._environ = environ
@@ -204,7 +208,7 @@ class _Planner:
         )
 
     def _beside(self, solution: Solution) -> Iterator[RequestedSpec]:
-        """The installed companions of the frameworks in ``solution``, and limits on packages that break them."""
+        """What is installed beside the stack: its companions, limits on what breaks it, and broken packages."""
         have = self._scene.packages.by_name
         named = {normalized(Requirement(spec).name) for spec, _ in pip_specs(solution)}
         for release in (choice.release for choice in solution.choices):
@@ -217,13 +221,22 @@ class _Planner:
                     named.add(need.name)
                     why = f"{release.package} {release.version} does not work with other versions"
                     yield RequestedSpec(str(need), why, by_pip=True)
+        required = {it.need.name for it in self._scene.wanted}
+        for package in (have[name] for name in self._broken if name in have and name not in named):
+            spec = package.name if package.name in required else f"{package.name}=={package.version}"
+            yield RequestedSpec(spec, "its files are broken", by_pip=True)
 
     def _companions(self, frameworks: Sequence[Framework]) -> Iterator[Package]:
         """The installed packages that need one of ``frameworks`` and are not a part of one."""
         have = self._scene.packages.by_name
         parts = {name for name in have if frameworks_among([name])}
         waiting = [it for it in have.values() if it.name in parts]
-        beside = {name for name in have if any(it.is_beside(name) for it in frameworks)}
+        beside = {
+            name
+            for name in have
+            if any(it.is_beside(name) for it in frameworks)
+            or any(it in frameworks for it in frameworks_among(self._needed_by_builds(name)))
+        }
         while waiting:
             new = {need.name for need in waiting.pop().needs} & beside - parts
             parts |= new
@@ -232,43 +245,66 @@ class _Planner:
             if have[name].is_wheel and not have[name].editable:
                 yield have[name]
 
-    def _companion(self, package: Package, release: Release) -> str:
-        """The requirement on a companion of ``release``, with the installed version if that fits."""
-        version = parsed_version(package.version)
-        if version is None or not self._fits(package, version, release):
-            return package.name
-        return f"{package.name}=={_build_of(package.name, version, release)}"
+    def _needed_by_builds(self, name: str) -> set[str]:
+        """What builds of a package require, as the matrix knows."""
+        return {need.name for it in self._matrix.build_facts(name, self._scene.platform) for need in it.requires}
 
-    def _fits(self, package: Package, version: Version, release: Release) -> bool:
-        """Whether the installed version of a companion fits ``release``, by its metadata and the matrix."""
+    def _companion(self, package: Package, release: Release) -> str:
+        """The requirement on a companion of ``release``: the installed version if it fits, or else others."""
+        version = parsed_version(package.version)
+        known = self._matrix.build_facts(package.name, self._scene.platform)
+        if version is None or not self._is_allowed(package, release):
+            return package.name
+        if self._fits(version, known, release):
+            return f"{package.name}=={_build_of(package.name, version, release)}"
+        for it in known:
+            bounds = (Version(one.version.removesuffix(".*")) for one in it.versions)
+            of_it = [bound for bound in bounds if bound in it.versions]
+            if (it.cuda or it.requires) and of_it and self._fits(max(of_it), known, release):
+                return f"{package.name}{in_usual_order(it.versions)}"
+        return package.name
+
+    def _is_allowed(self, package: Package, release: Release) -> bool:
+        """Whether the metadata of an installed companion allow ``release``."""
         pairs = ((it.requirer.name, it.need) for it in self._scene.wanted)
         needs = [need for name, need in pairs if (name, need.name) == (package.name, release.package)]
-        known = self._matrix.build_facts(package.name, self._scene.platform)
-        facts = [it for it in known if it.covers(str(version))]
-        return all(SpecifierSet(it.specifier).contains(release.version, prereleases=True) for it in needs) and all(
+        return all(SpecifierSet(it.specifier).contains(release.version, prereleases=True) for it in needs)
+
+    def _fits(self, version: Version, known: Iterable[BuildFacts], release: Release) -> bool:
+        """Whether a version of a companion fits ``release``, by what is ``known`` of its builds."""
+        return all(
             (release.cuda is None or it.go_with(release.cuda))
             and it.without_code_for(self._scene.host.capabilities, release.cuda) is None
             and all(
                 need.name != release.package or SpecifierSet(need.specifier).contains(release.version)
                 for need in it.requires
             )
-            for it in facts
+            for it in known
+            if it.covers(str(version))
         )
 
     def _in_place(self, solution: Solution, beside: Sequence[RequestedSpec]) -> Iterator[str]:
         """The commands that apply a plan in the environment. They first remove packages that pip would not replace."""
         shell = self._scene.shell_kind
-        stay = sorted(self._left_by_pip(solution, beside))
-        if stay:
+        for it in self._findings:
+            if it.id == "half-removed-package":  # # pip cannot: it does not know their files
+                yield it.commands[0]
+        links = [it.about for it in self._findings if it.broken and it.about and Path(it.about).is_symlink()]
+        if links:  # # pip leaves a link that leads nowhere, and cannot install over it
+            yield shell.removal(links)
+        stay = sorted({*self._left_by_pip(solution, beside), *self._broken})
+        records = [len(those) for (_, name), those in self._scene.packages.together.items() if name in stay]
+        for _ in range(max(records, default=0)):  # # pip removes one record of a package at a time
             yield shell.joined(pip_command("uninstall", ["-y", *stay], self._scene))
-        words = pip_command("install", ["-r", self._file], self._scene)
+        cache = ["--no-cache-dir"] if self._broken else []  # # it may have the same damaged file
+        words = pip_command("install", [*cache, "-r", self._file], self._scene)
         yield shell.joined([*words, *(["--index-strategy", "unsafe-best-match"] if words[0] == "uv" else [])])
 
     def _left_by_pip(self, solution: Solution, beside: Sequence[RequestedSpec]) -> Iterator[str]:
-        """The packages to remove first: other builds of a requested version, and rivals for its module.
+        """The packages to remove first: other builds of a requested version, rivals for its module, and misfits.
 
-        For pip, 2.6.0+cpu is 2.6.0, so it does not replace that. Removing a rival later would remove files of the new
-        package.
+        For pip, 2.6.0+cpu is 2.6.0, so it does not replace that, nor a package that the plan has without a version.
+        Removing a rival later would remove files of the new package.
         """
         have = self._scene.packages.by_name
         specs = [*(spec for spec, _ in pip_specs(solution)), *(it.spec for it in beside)]
@@ -283,7 +319,7 @@ class _Planner:
                 (Version(it.version) for it in specifier if it.operator == "==" and "*" not in it.version), None
             )
             installed = parsed_version(have[name].version) if name in have else None
-            if (
+            if (name in have and not specifier) or (
                 pinned is not None
                 and installed is not None
                 and installed != pinned

@@ -80,13 +80,8 @@ def shell_of(environ: Mapping[str, str], *, windows: bool) -> Shell:
 
 def bound(finding: Finding, scene: Scene) -> Finding:
     """The finding with commands for this environment, without duplicates."""
-    commands = [here for command in finding.commands for here in _bound(command, scene)]
-    return finding._replace(commands=tuple(dict.fromkeys(commands) if _once(finding) else commands))
-
-
-def _once(finding: Finding) -> bool:
-    """Whether a repeated command is a duplicate: a package that is recorded twice must be uninstalled twice."""
-    return len(set(finding.commands)) == len(finding.commands)
+    commands = (here for command in finding.commands for here in _bound(command, scene))
+    return finding._replace(commands=tuple(dict.fromkeys(commands)))
 
 
 def _bound(command: str, scene: Scene) -> Iterator[str]:

@@ -69,28 +69,17 @@ def family_cuda(case: Case, lines: Lines) -> CudaVersion | None:
 
 
 class _Verdict(NamedTuple):
-    """How a build stands to a GPU; ``sure`` if text or matrix show it."""
+    """How a build stands to a GPU: ``covered``, ``too new``, ``too old`` or ``between``.
+
+    ``sure`` if text or matrix show it.
+    """
 
     way: str
     sure: bool
 
 
-def code_verdict(case: Case, lines: Lines) -> str | None:
-    """``covered``, ``too new``, ``too old`` or ``between``: the GPU beside what the build has code for.
-
-    In this order: the list in the text, its limits, the matrix. None without a GPU.
-    """
-    verdict = _verdict(case, lines)
-    return None if verdict is None else verdict.way
-
-
-def verdict_is_sure(case: Case, lines: Lines) -> bool:
-    """Whether text or matrix show it."""
-    verdict = _verdict(case, lines)
-    return verdict is not None and verdict.sure
-
-
-def _verdict(case: Case, lines: Lines) -> _Verdict | None:
+def gpu_verdict(case: Case, lines: Lines) -> _Verdict | None:
+    """How the build stands to the GPU: by the list in the text, its limits, the matrix. None without a GPU."""
     capability = gpu_target(case, lines)
     if capability is None:
         return None
@@ -230,40 +219,24 @@ def public_version(case: Case, _lines: Lines) -> str | None:
     return parsed.base_version if parsed.is_prerelease else version.partition("+")[0]
 
 
-def _of_version(case: Case, lines: Lines) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """The wheels of PyTorch's version with code for the GPU, and those without; none if there are not both."""
+class _Builds(NamedTuple):
+    """The builds of one version with code for a GPU, and those without: cu126."""
+
+    good: tuple[str, ...]
+    bad: tuple[str, ...]
+
+
+def version_builds(case: Case, lines: Lines) -> _Builds | None:
+    """The wheels of PyTorch's version with code for the GPU, and those without; None if there are not both."""
     version, capability = public_version(case, lines), _capability_of_builds(case, lines)
     if version is None or case.framework != "pytorch" or capability is None:
-        return (), ()
+        return None
     releases = case.knowledge.releases(case.framework, version, platform_for(case, capability))
     wheels = [it for it in releases if it.cuda is not None and it.source.is_wheel]
     having = tuple(dict.fromkeys(it.build for it in wheels if it.code.machine_code_for(capability)))
     lacking = tuple(dict.fromkeys(it.build for it in wheels if it.code.runs_as(capability) is None))
     lacking = tuple(it for it in lacking if it not in having)
-    return (having, lacking) if having and lacking else ((), ())
-
-
-def good_builds(case: Case, lines: Lines) -> tuple[str, ...]:
-    """The builds of PyTorch's version that have code for the GPU, if others have none: cu126."""
-    return _of_version(case, lines)[0]
-
-
-def bad_builds(case: Case, lines: Lines) -> tuple[str, ...]:
-    """The builds of PyTorch's version that have no code for the GPU, if others have."""
-    return _of_version(case, lines)[1]
-
-
-def build_command(case: Case, lines: Lines) -> str | None:
-    """The command that installs a build for the GPU: of the same version, else one of an old CUDA, or the last."""
-    good = good_builds(case, lines)
-    if good:
-        releases = case.knowledge.releases("pytorch", public_version(case, lines) or "", case.platform)
-        return torch_command(next(it for it in releases if it.build == good[0]), again=True)
-    having, capability = _having(case, lines), _capability_of_builds(case, lines)
-    if not having or capability is None:
-        return None
-    older = code_verdict(case, lines) in (_TOO_OLD, _BETWEEN)
-    return Build(edge(having, last=True) if older else for_old_drivers(case, capability, having)).command
+    return _Builds(having, lacking) if having and lacking else None
 
 
 def conda_build(case: Case, lines: Lines) -> Build | None:
@@ -272,10 +245,18 @@ def conda_build(case: Case, lines: Lines) -> Build | None:
     return None if last is None or last.release.source.is_wheel else last
 
 
-def runtime_floor(case: Case, lines: Lines) -> str | None:
-    """The first ONNX Runtime with code for the GPU, if it is ONNX Runtime."""
-    first = first_build(case, lines) if case.framework == "onnxruntime" else None
-    return None if first is None else str(first.release.version)
+def build_command(case: Case, lines: Lines) -> str | None:
+    """The command that installs a build for the GPU: of the same version, else one of an old CUDA, or the last."""
+    builds = version_builds(case, lines)
+    if builds is not None:
+        releases = case.knowledge.releases("pytorch", public_version(case, lines) or "", case.platform)
+        return torch_command(next(it for it in releases if it.build == builds.good[0]), again=True)
+    having, capability = _having(case, lines), _capability_of_builds(case, lines)
+    if not having or capability is None:
+        return None
+    verdict = gpu_verdict(case, lines)
+    older = verdict is not None and verdict.way in (_TOO_OLD, _BETWEEN)
+    return Build(edge(having, last=True) if older else for_old_drivers(case, capability, having)).command
 
 
 _OTHER_PROGRAMS = re.compile(

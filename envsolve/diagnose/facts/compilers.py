@@ -188,20 +188,10 @@ def ptxas_cuda(case: Case, lines: Lines) -> CudaVersion | None:
     """The CUDA that the ptxas must at least be of: for the GPU, for the PTX that it reads, and for the build."""
     builds = [it.cuda for it in case.releases() if it.cuda is not None]
     built = case.built_cuda or min(builds, default=None)
-    known = (_of_arch(case, lines)[0], built, ptx_wanted_cuda(case, lines))
+    known = (_of_arch(case, lines)[0], built, cuda_of_ptx(first_field(lines, "wanted_ptx")))
     needed = max((it for it in known if it is not None), default=None)
     toolkits = sorted(it.version for it in case.knowledge.matrix.cuda.toolkits)
     return next((it for it in toolkits if needed is not None and it >= needed), needed)  # no toolkit was 12.7
-
-
-def ptx_wanted_cuda(_case: Case, lines: Lines) -> CudaVersion | None:
-    """The CUDA of the PTX that ptxas was given."""
-    return cuda_of_ptx(first_field(lines, "wanted_ptx"))
-
-
-def ptx_cuda(_case: Case, lines: Lines) -> CudaVersion | None:
-    """The CUDA of the PTX that ptxas reads, or that XLA writes."""
-    return cuda_of_ptx(first_field(lines, "ptx"))
 
 
 def triton_is_needed(case: Case, lines: Lines) -> bool:

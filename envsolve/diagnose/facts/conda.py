@@ -67,7 +67,7 @@ def _plain(version: str) -> str:
     return match[0] if match else ""
 
 
-def _decisive(case: Case) -> _Wanted | None:
+def missing_in_conda(case: Case, _lines: Lines) -> _Wanted | None:
     """The missing package that says most: CUDA's own, a PyTorch that its channel never had, the first."""
     every = _missing(case)
     ranks = (
@@ -80,7 +80,7 @@ def _decisive(case: Case) -> _Wanted | None:
 
 def conda_package(case: Case, _lines: Lines) -> str | None:
     """The package that is missing; in a project for GPUs any package counts."""
-    wanted = _decisive(case)
+    wanted = missing_in_conda(case, ())
     first = next((it.get("first") for it in case.of("conda-package-missing") if it.get("first")), None)
     return wanted.name if wanted is not None else first if about_gpus(case) else None
 
@@ -91,15 +91,9 @@ def conda_packages(case: Case, lines: Lines) -> tuple[str, ...]:
     return named or tuple(filter(None, (conda_package(case, lines),)))
 
 
-def conda_version(case: Case, _lines: Lines) -> str | None:
-    """The version of that package that is requested."""
-    wanted = _decisive(case)
-    return wanted.version or None if wanted is not None else None
-
-
 def conda_cuda(case: Case, _lines: Lines) -> CudaVersion | None:
     """The CUDA of cudatoolkit or pytorch-cuda that is requested."""
-    wanted = _decisive(case)
+    wanted = missing_in_conda(case, ())
     if wanted is None or wanted.name not in ("cudatoolkit", "pytorch-cuda"):
         return None
     return parsed_cuda(wanted.version)
@@ -107,13 +101,14 @@ def conda_cuda(case: Case, _lines: Lines) -> CudaVersion | None:
 
 def pip_folder(case: Case, _lines: Lines) -> str | None:
     """The folder of PyTorch's index for that CUDA: cu117."""
-    numbers = (conda_version(case, ()) or "").split(".")
+    wanted = missing_in_conda(case, ())
+    numbers = [] if wanted is None else wanted.version.split(".")
     return f"cu{numbers[0]}{numbers[1]}" if len(numbers) > 1 else None
 
 
 def pytorch_channel_ended(case: Case, _lines: Lines) -> bool:
     """Whether a PyTorch is missing that came after the last one of its own channel."""
-    wanted = _decisive(case)
+    wanted = missing_in_conda(case, ())
     version = None if wanted is None or wanted.name != "pytorch" else parsed_version(wanted.version)
     return version is not None and version > _LAST_PYTORCH
 
@@ -140,12 +135,6 @@ def made_for(case: Case, _lines: Lines) -> str | None:
     if any(_OF_MACS.match(name) for name in names):
         return "osx-64"
     return "win-64" if any(_OF_WINDOWS.match(name) for name in names) else "linux-64"
-
-
-def conda_subdir(case: Case, _lines: Lines) -> str | None:
-    """The platform that conda names, before the one in the rest of the text."""
-    mac = next((it for it in case.every("platform") if it.startswith("osx-")), None)
-    return mac or (case.platform.value if case.platform is not None else None)
 
 
 _OF_MACS = re.compile(r".*_osx-|python\.app|pyobjc")
@@ -186,7 +175,6 @@ _NEED = re.compile(
     rf"(?P<old_who>{_NAME})=+(?P<old_release>\S+) -> (?P<old_name>{_NAME})\[version='(?P<old_versions>[^']+)'"
 )
 _REQUEST = re.compile(rf"(?P<name>{_NAME})(?P<versions> ?[=<>~!]{{0,2}}\d\S*)")
-_LAST_OF_A_PREFIX = "999"
 
 
 class _Versions(NamedTuple):
@@ -198,8 +186,8 @@ class _Versions(NamedTuple):
 
     def excludes(self, other: _Versions) -> bool:
         """Whether no version is allowed by both."""
-        pairs = [(one, it) for one in self.allowed for it in other.allowed]
-        return bool(pairs) and self.name == other.name and all(map(_disjoint, *zip(*pairs, strict=True)))
+        both = [one & it for one in self.allowed for it in other.allowed]
+        return bool(both) and self.name == other.name and all(it.is_unsatisfiable() for it in both)
 
 
 class _Need(NamedTuple):
@@ -226,19 +214,6 @@ def _specifier(text: str) -> SpecifierSet | None:
         return SpecifierSet(plain)
     except ValueError:
         return None
-
-
-def _disjoint(one: SpecifierSet, other: SpecifierSet) -> bool:
-    """Whether no version is in both, so far as one of them names a version or a prefix."""
-    for named, rest in ((one, other), (other, one)):
-        (only, *more) = named
-        if not more and only.operator in ("==", "~="):
-            first = only.version.removesuffix(".*")
-            prefix = "*" in only.version or only.operator == "~="
-            samples = (first, f"{first}.{_LAST_OF_A_PREFIX}") if prefix else (first,)
-            if not prefix or not any("==" in str(it) and "*" not in str(it) for it in rest):
-                return not any(rest.contains(it, prereleases=True) for it in samples)
-    return False
 
 
 def _decision(case: Case) -> tuple[_Need, _Versions] | None:

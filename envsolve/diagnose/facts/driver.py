@@ -51,7 +51,7 @@ def driver_full(case: Case, lines: Lines) -> CudaVersion | None:
     of_driver = None if case.driver is None else case.knowledge.cuda_of(case.driver)
     found = of_driver or case.driver_cuda
     if found is None and lines and lines[0].symptom == "ptx-too-new":
-        return ptx_reads(case, lines)
+        return cuda_of_ptx(merged(lines).get("reads"))
     return found
 
 
@@ -95,7 +95,7 @@ def the_capability(case: Case, lines: Lines) -> ComputeCapability | None:
 
 
 class _Wanted(NamedTuple):
-    """The CUDA that was asked of the driver, and how that is known."""
+    """The CUDA that was asked of the driver, known by the runtime, build, default, toolkit, program or major."""
 
     cuda: CudaVersion
     by: str
@@ -106,7 +106,7 @@ def _default_build(case: Case) -> Release | None:
     return next((it for it in case.releases() if it.source is Source.PYPI and it.cuda is not None), None)
 
 
-def _wanted(case: Case, lines: Lines) -> _Wanted | None:
+def driver_wanted(case: Case, lines: Lines) -> _Wanted | None:
     """What the driver does not run: as named, of the build, of its default, or by the rule that majors are kept."""
     full, fields = driver_full(case, lines), merged(lines)
     if full is None:
@@ -128,18 +128,6 @@ def _wanted(case: Case, lines: Lines) -> _Wanted | None:
     following = next_cuda(case, lines)
     old = full.major < _FIRST_WITH_MINOR_COMPATIBILITY
     return None if old or following is None else _Wanted(following, "major")
-
-
-def wanted_cuda(case: Case, lines: Lines) -> CudaVersion | None:
-    """The CUDA that was asked of the driver and that it does not run."""
-    wanted = _wanted(case, lines)
-    return None if wanted is None else wanted.cuda
-
-
-def wanted_by(case: Case, lines: Lines) -> str | None:
-    """How that is known: runtime, build, default, toolkit, program or major."""
-    wanted = _wanted(case, lines)
-    return None if wanted is None else wanted.by
 
 
 def driver_floors(case: Case, _lines: Lines) -> tuple[str, ...]:
@@ -173,13 +161,8 @@ def next_cuda(case: Case, lines: Lines) -> CudaVersion | None:
 
 def program_needs_newer(case: Case, lines: Lines) -> bool:
     """Whether a program that names the CUDA of the driver wants a newer one."""
-    named, wanted = _named_cuda(lines), _wanted(case, lines)
+    named, wanted = _named_cuda(lines), driver_wanted(case, lines)
     return named is not None and wanted is not None and named.major < wanted.cuda.major
-
-
-def ptx_reads(_case: Case, lines: Lines) -> CudaVersion | None:
-    """The CUDA whose PTX the driver's compiler reads, by the version of PTX."""
-    return cuda_of_ptx(merged(lines).get("reads"))
 
 
 def ptx_source(case: Case, lines: Lines) -> CudaVersion | None:
@@ -188,12 +171,6 @@ def ptx_source(case: Case, lines: Lines) -> CudaVersion | None:
     made = cuda_of_ptx(merged(lines).get("made"))
     known = (it for it in (case.built_cuda, case.toolkit) if it is not None and (full is None or it > full))
     return made or next(known, None)
-
-
-def xla_driver(case: Case, lines: Lines) -> DriverVersion | None:
-    """The oldest driver that is as new as XLA's compiler."""
-    cuda = parsed_cuda(merged(lines).get("made"))
-    return None if cuda is None else parts.full_driver(case, cuda)
 
 
 def image_cuda(_case: Case, lines: Lines) -> CudaVersion | None:

@@ -9,6 +9,7 @@ from packaging.version import Version
 from envsolve.diagnose.case import Case, Lines
 from envsolve.diagnose.facts.shared.requested import (
     FRAMEWORK_OF,
+    Requested,
     is_for_cuda,
     requested,
     requested_package,
@@ -42,14 +43,9 @@ def for_cuda(_case: Case, lines: Lines) -> bool:
     return is_for_cuda(requested_package(lines) or "")
 
 
-def asked_framework(case: Case, lines: Lines) -> str | None:
-    """The framework that it is, or goes with."""
-    return requested(case, lines).framework
-
-
-def asked_version(case: Case, lines: Lines) -> Version | None:
-    """The version that was requested, local part included: 2.4.1+cu121."""
-    return requested(case, lines).version
+def pip_request(case: Case, lines: Lines) -> Requested:
+    """What was requested of the installer, and the versions that it found."""
+    return requested(case, lines)
 
 
 def asked_requirement(case: Case, lines: Lines) -> str | None:
@@ -60,23 +56,6 @@ def asked_requirement(case: Case, lines: Lines) -> str | None:
 
 
 # ---------------------------------------------------------------------------------------------- pip's list of versions
-
-
-def lists_none(case: Case, lines: Lines) -> bool:
-    """Whether pip's list of versions is there and empty."""
-    return requested(case, lines).listed == ()
-
-
-def listed_lowest(case: Case, lines: Lines) -> str | None:
-    """The oldest version in pip's list."""
-    listed = requested(case, lines).listed
-    return listed[0].public if listed else None
-
-
-def listed_highest(case: Case, lines: Lines) -> str | None:
-    """The newest version in pip's list."""
-    listed = requested(case, lines).listed
-    return listed[-1].public if listed else None
 
 
 def lists_builds(case: Case, lines: Lines) -> bool:

@@ -24,9 +24,3 @@ def runtime_reason(_case: Case, lines: Lines) -> str | None:
     """The reason of nvidia-container-cli without what the runtime wraps around it."""
     text = re.split(r'\\+n|\\+"|: unknown\b(?! device)|", ', merged(lines).get("reason", ""))[0].strip(" .\\\"'")
     return text if len(text) <= _LONGEST_REASON else f"{text[:_LONGEST_REASON]}…"
-
-
-def cdi_device(_case: Case, lines: Lines) -> str | None:
-    """The CDI device, or the file, that is not there."""
-    fields = merged(lines)
-    return (fields.get("device") or fields.get("file") or "").rstrip(":.,\"'") or None

@@ -38,13 +38,13 @@ class _Need(NamedTuple):
 
 
 def _needs(case: Case) -> tuple[_Need, ...]:
-    """The requirements that a resolver names as the reason, of GPU packages."""
+    """The requirements that a resolver names as the reason."""
     found = []
     for text in case.every("conflict"):
         match = _NEED.match(re.sub(r"[\s│]+", " ", text))
-        package = "" if match is None else re.sub(r"[\[{].*", "", match["package"])
-        if match is None or not is_of_gpus(package):
+        if match is None:
             continue
+        package = re.sub(r"[\[{].*", "", match["package"])
         versions = match["versions"].replace(" ", "").rstrip(".,")
         versions = versions if re.match(r"[<>!~^]|==", versions) else f"=={versions.lstrip('=')}"
         try:
@@ -61,24 +61,18 @@ def _plain(who: str) -> str:
     return re.sub(r"\{.*\}|[()]", "", who).replace("==", " ")
 
 
-def _exclude(one: _Need, other: _Need) -> bool:
-    """Whether no version meets both: one pins what the other does not allow."""
-    pins = [(need, of) for need, of in ((one, other), (other, one)) if _pinned(need) is not None]
-    return one.package == other.package and any(
-        not of.versions.contains(_pinned(need) or "", prereleases=True) for need, of in pins
-    )
-
-
-def _pinned(need: _Need) -> str | None:
-    only, *more = need.versions
-    return only.version if not more and only.operator == "==" and "*" not in only.version else None
-
-
 def conflict(case: Case, _lines: Lines) -> _Conflict | None:
-    """The first two requirements that exclude each other; of a package before the user's own."""
+    """The first two requirements of a GPU stack that exclude each other; of a package before the user's own."""
     needs = sorted(_needs(case), key=lambda it: it.who is None)
     pairs = ((one, other) for place, one in enumerate(needs) for other in needs[place + 1 :])
-    return next((_Conflict(*pair) for pair in pairs if pair[0].who != pair[1].who and _exclude(*pair)), None)
+    return next((_Conflict(*pair) for pair in pairs if _exclude(*pair)), None)
+
+
+def _exclude(one: _Need, other: _Need) -> bool:
+    """Whether no version of a package meets both, and the package or one that requires it is for GPUs."""
+    differ = one.package == other.package and one.who != other.who
+    of_gpus = any(map(_names_gpus, (one.package, one.who or "", other.who or "")))
+    return differ and of_gpus and (one.versions & other.versions).is_unsatisfiable()
 
 
 def conflicts(case: Case, lines: Lines) -> tuple[str, ...]:

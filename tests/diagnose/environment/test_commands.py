@@ -72,10 +72,6 @@ def test_commands_that_need_a_shell_are_unchanged(spaced: Patient, matrix: Matri
     assert _commands(_scene(spaced, matrix=matrix), command) == (command,)
 
 
-def test_packages_uninstalled_twice_stay_uninstalled_twice(spaced: Patient, matrix: Matrix) -> None:
-    assert len(_commands(_scene(spaced, matrix=matrix), "pip uninstall -y x", "pip uninstall -y x")) == 2
-
-
 @pytest.mark.parametrize(
     ("command", "cmd", "powershell"),
     [

@@ -74,6 +74,12 @@ MISMATCH = [
     pytest.param(Known(), {}, ["driver-version-mismatch", "stale-compat-library"], id="803 alone"),
     pytest.param(Known(clues=DOCKER), {}, ["stale-compat-library", "driver-version-mismatch"], id="803 in a container"),
     pytest.param(
+        Known(clues={"ld_library_path": "/opt/lib:/usr/local/cuda-12.4/compat"}),
+        {},
+        ["stale-compat-library", "driver-version-mismatch"],
+        id="803 and a directory of cuda-compat",
+    ),
+    pytest.param(
         Known(),
         {"kernel": "470.182.3", "library": "520.61.5"},
         ["stale-compat-library", "driver-version-mismatch"],

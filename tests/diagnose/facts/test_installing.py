@@ -29,12 +29,12 @@ ON_MAC = "1.4.0, 1.5.0, 1.6.0, 1.7.0, 2.0.0, 2.2.0, 2.2.1, 2.2.2"
 )
 def test_the_version_requested_of_pip(requirement: str, version: str | None) -> None:
     case = case_of(NOT_FOUND.format(requirement, "none"))
-    assert installing.asked_version(case, case.sightings) == (version and Version(version))
+    assert installing.pip_request(case, case.sightings).version == (version and Version(version))
 
 
 def test_placeholders_of_old_are_no_versions() -> None:
     case = case_of(NOT_FOUND.format("torch", "0.1.2, 0.1.2.post2, none"))
-    assert installing.lists_none(case, case.sightings)
+    assert installing.pip_request(case, case.sightings).listed == ()
 
 
 @pytest.mark.parametrize(

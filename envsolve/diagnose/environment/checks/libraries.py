@@ -144,6 +144,7 @@ def damaged_libraries(scene: Scene) -> Iterator[Finding]:
                 "library-damaged",
                 [str(error)],
                 about=str(file),
+                broken=[owner.name] if owner is not None and of_pip else (),
                 library=file.name,
                 path=file,
                 detail=error.detail,

@@ -34,7 +34,7 @@ def missing_libraries(scene: Scene) -> Iterator[Finding]:
     """Libraries that the loader does not find: one finding for each framework, and one for what a variable hides."""
     for loading, without in zip(scene.loads.with_path, scene.loads.without_path, strict=True):
         known = loading.framework.libraries
-        needed = {it.name: it for it in loading.lookups if _is_missing(it, loading, for_gpu=scene.for_gpu)}
+        needed = {it.name: it for it in loading.lookups if _is_missing(it, loading, scene)}
         own = [name for name in needed if name in scene.files.own]
         if known.preload is Preload.REQUESTED and own:
             evidence = (f"{name} is {scene.files.own[name]}" for name in own)
@@ -72,13 +72,15 @@ def missing_dlls(scene: Scene) -> Iterator[Finding]:
                 yield _missing_dll(framework, lookup, scene)
 
 
-def _is_missing(lookup: Lookup, loading: Loading, *, for_gpu: bool) -> bool:
+def _is_missing(lookup: Lookup, loading: Loading, scene: Scene) -> bool:
     """Whether its absence is a fault: a driver library has another finding, and without a GPU few are used."""
     if lookup.path is not None or lookup.failure is not None or is_of_driver(lookup.name):
         return False
-    if Path(lookup.name).is_symlink():  # # a root that is a broken link counts as damaged
+    prefix = scene.inventory.prefix
+    places = ("", *(it for _, it in lookup.looked_in if it and Path(it).is_relative_to(prefix)))
+    if any(Path(place, lookup.name).is_symlink() for place in places):  # # a broken link counts as damaged
         return False
-    return lookup.name not in loading.optional and (for_gpu or lookup.name in loading.on_import)
+    return lookup.name not in loading.optional and (scene.for_gpu or lookup.name in loading.on_import)
 
 
 def _missing(lookups: Sequence[Lookup], loading: Loading, scene: Scene) -> Finding:

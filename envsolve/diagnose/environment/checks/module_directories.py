@@ -53,6 +53,7 @@ def renamed(scene: Scene) -> Iterator[Finding]:
                 "remains-of-installation",
                 [str(directory / name) for name in shown],
                 about=known[0] if known else None,
+                broken=known,
                 severity=_severity(known),
                 packages=tuple(known),
                 files=tuple(shown),
@@ -66,17 +67,16 @@ def recorded_twice(scene: Scene) -> Iterator[Finding]:
     for (directory, name), packages in scene.packages.together.items():
         versions = sorted({package.version for package in packages})
         if len(versions) > 1:
-            finding = scene.finding(
+            yield scene.finding(
                 "two-versions-recorded",
                 (str(package.folder) for package in packages),
                 about=name,
+                broken=[name],
                 severity=_severity([name]),
                 package=name,
                 versions=tuple(versions),
                 directory=str(directory),
             )
-            uninstall = f"pip uninstall -y {name}"  # # a package that is recorded twice must be uninstalled twice
-            yield finding._replace(commands=(uninstall, uninstall, f"pip install {name}"))
 
 
 def without_record(scene: Scene) -> Iterator[Finding]:
@@ -92,6 +92,7 @@ def without_record(scene: Scene) -> Iterator[Finding]:
                 "half-removed-package",
                 (str(package.folder),),
                 about=package,
+                broken=[package.name],
                 severity=_severity([package.name]),
                 directory=str(package.folder),
                 path_typed=shlex.quote(str(package.folder)),

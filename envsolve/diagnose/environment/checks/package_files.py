@@ -59,6 +59,7 @@ def overwritten_files(scene: Scene) -> Iterator[Finding]:
             about=files[0].package,
             severity=Severity.ERROR if by else None,
             files=listed(PurePosixPath(altered.path).name for altered in files),
+            broken=[files[0].package.name] if by is None else (),
             other=None if by is None else by.label,
             other_name=None if by is None else by.name,
         )
@@ -93,6 +94,7 @@ def _gone(
         (f"missing: {place}/{path}" for path in lost),
         about=name,
         severity=Severity.ERROR if worst else Severity.WARNING,
+        broken=() if by_conda else [name],
         package=name,
         version=version,
         lost=len(lost),
@@ -185,6 +187,7 @@ def modules_of_another_python(scene: Scene) -> Iterator[Finding]:
             "extension-of-other-python",
             (str(package.location / path) for package, path in packages.items()),
             about="python",
+            broken=[it.name for it in packages],
             package=next(iter(packages)).name,
             packages=listed(it.name for it in packages),
             pins=" ".join(f"{it.name}=={it.version}" for it in packages),

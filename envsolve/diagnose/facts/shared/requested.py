@@ -57,6 +57,16 @@ class Requested(NamedTuple):
         """The framework of the matrix that it belongs to."""
         return FRAMEWORK_OF.get(self.package)
 
+    @property
+    def lowest(self) -> str | None:
+        """The oldest version in the list."""
+        return self.listed[0].public if self.listed else None
+
+    @property
+    def highest(self) -> str | None:
+        """The newest version in the list."""
+        return self.listed[-1].public if self.listed else None
+
 
 def requested(case: Case, lines: Lines) -> Requested:
     """What the lines request, by the one with a list of versions."""
