@@ -40,7 +40,7 @@ from envsolve.resolve.closure.provider import Requirement
 from envsolve.resolve.closure.releases import Unfit
 from envsolve.resolve.closure.resolve import Conflict
 
-_MOST_CAUSES = 3
+MOST_CAUSES = 3
 _FEW_NAMES = 3
 _SECONDS = 2
 """The time to find versions that would fit."""
@@ -217,7 +217,7 @@ def _refused(conflict: Conflict, code: str, message: str) -> Iterator[Refused]:
 def refusal(code: str, message: str, causes: Sequence[str], hints: tuple[Hint, ...]) -> UnsolvableError:
     """An error that prints its first, most informative ``causes``; ``-v`` and JSON have all of them."""
     steps = tuple(ConflictStep(cause, "", "") for cause in causes)
-    return UnsolvableError(code, message, tuple(causes[:_MOST_CAUSES]), hints, conflict=steps)
+    return UnsolvableError(code, message, tuple(causes[:MOST_CAUSES]), hints, conflict=steps)
 
 
 def rank_of(conflict: Conflict, refused: UnsolvableError) -> tuple[bool, ...]:
