@@ -238,6 +238,27 @@ def test_a_wheel_for_python_2_or_another_platform_does_not_replace_the_source(
     assert "note: ancient 1.0 has only a source distribution: installing it runs its code\n" in done.err
 
 
+@pytest.mark.parametrize(
+    ("requires", "machine", "says"),
+    [
+        ("torch<2.7", ("--gpu", "12.0"), r"pytorch 2\.6\.0 \(.*\) has no code for compute capability 12\.0: "),
+        (
+            "torch>=2.15",
+            ("--gpu", "8.9", "--driver", "550.54.15"),
+            r"pytorch 2\.15\.0 .* needs NVIDIA driver 580\.65\.06 ",
+        ),
+    ],
+)
+def test_why_no_build_runs_that_a_package_requires_is_a_cause(
+    requires: str, machine: tuple[str, ...], says: str, envsolve: Envsolve, world: IndexServer
+) -> None:
+    world.add("user", [dated("user", "1.0", NEW, (requires,))])
+    words = ("user", *machine, "--platform", "linux-64", "--no-cache", "--format", "requirements")
+    done = envsolve("-f", "pytorch", *words, "--source", "pypi", "--index-url", world.index_url)
+    assert f"cause: user 1.0 requires {requires}\n" in done.err
+    assert re.search(f"cause: {says}", done.err), done.err
+
+
 def test_a_search_that_takes_too_long_says_what_must_be_built(
     envsolve: Envsolve, world: IndexServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:

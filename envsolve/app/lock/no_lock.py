@@ -62,7 +62,7 @@ def _without_stack(conflict: Conflict, search: TargetSearch, problem: Problem) -
     frameworks = {it.framework: it for it in problem.frameworks}
     for requirement, parent in conflict.causes:
         requested = frameworks.get(FRAMEWORK_OF_WHEEL.get(requirement.name, ""))
-        if requested is None or parent is None or not requirement.specifier:
+        if requested is None or parent is None or parent.name in conflict.provider.world.virtual:
             continue
         needed = requested._replace(specifier=requested.specifier & SpecifierSet(requirement.specifier))
         others = tuple(it for it in problem.frameworks if it is not requested)
