@@ -38,8 +38,7 @@ class Text(NamedTuple):
 
         Raises UsageError if it is no regular expression.
         """
-        with mistakes_in(self.file, self.kind, self.of):
-            return _compiled(self.pattern)
+        return _compiled(self)
 
 
 class Symptom(NamedTuple):
@@ -101,11 +100,12 @@ class Tables:
 
 
 @cache
-def _compiled(pattern: str) -> re.Pattern[str]:
-    try:
-        return re.compile(pattern, re.IGNORECASE | re.ASCII)
-    except re.error as error:
-        raise ValueError(f"{error} in the pattern {pattern!r}") from None
+def _compiled(text: Text) -> re.Pattern[str]:
+    with mistakes_in(text.file, text.kind, text.of):
+        try:
+            return re.compile(text.pattern, re.IGNORECASE | re.ASCII)
+        except re.error as error:
+            raise ValueError(f"{error} in the pattern {text.pattern!r}") from None
 
 
 def _texts(kind: str, name: str, file: str, row: Mapping[str, object]) -> Iterator[Text]:
