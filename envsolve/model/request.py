@@ -202,7 +202,8 @@ def parse_framework(text: str) -> tuple[str, SpecifierSet]:
         raise ValueError(f"{text!r} is not a framework such as 'pytorch' or 'pytorch>=2.5'{instead}") from error
     if requirement.url or requirement.extras or requirement.marker:
         instead = f"{requirement.name}{requirement.specifier}"
-        meant = f"; did you mean '{instead}'? Its build is chosen for the GPU" if requirement.extras else ""
+        is_extra = requirement.extras and not (requirement.url or requirement.marker)
+        meant = f"; did you mean '{instead}'? Its build is chosen for the GPU" if is_extra else ""
         raise ValueError(f"{text!r}: a framework takes a name and versions only, no URL, extra or marker{meant}")
     if requirement.specifier.is_unsatisfiable():
         raise ValueError(f"{text!r} contradicts itself: no version meets it")

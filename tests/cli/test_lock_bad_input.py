@@ -90,6 +90,9 @@ BAD = [
     Bad(("pytorch", "pytorch-lightning"), 1, "package-not-found", "--format requirements pytorch-lightning\n"),
     Bad(("tensorflow-gpu",), 1, "package-not-found", "envsolve --framework tensorflow --python 3.11.7"),
     Bad(("-f", "pytorch", "tensorflow-gpu==2.10.0"), 1, "package-not-found", "pytorch --framework tensorflow==2.10.0"),
+    Bad(("-f", "pytorch==2.5.1", "pytorch>=2"), 1, "package-not-found", "--framework 'pytorch==2.5.1,>=2'"),
+    Bad(("pytorch-cuda==12.1", "tf==0.6"), 1, "package-not-found", "--framework pytorch and --framework tensorflow\n"),
+    Bad(("--cuda", "12.8", "cupy-cuda13x"), 2, "contradictory-options", "request different versions of CUDA"),
     Bad(("pandas", "--offline"), 3, "not-cached", "without --offline"),
 ]
 

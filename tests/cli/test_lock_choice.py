@@ -293,10 +293,12 @@ def test_a_second_reason_is_another_one(envsolve: Envsolve, world: IndexServer) 
     versions = {"0.7.0": (), "0.10.0": ("torch==2.9.0",), "0.17.0": ()}
     times = {"0.7.0": OLD, "0.10.0": NEWER, "0.17.0": NEW}
     world.add("torchcodec", [dated("torchcodec", it, times[it], needs) for it, needs in versions.items()])
-    done = lock(envsolve, world, "-f", "pytorch==2.8.*", "torchcodec")
     loads = "torchcodec<=0.17.0,>=0.14.0 loads the libraries of CUDA 13, this stack has CUDA 12.8"
-    because = f"{loads}, and 0.10.0 does not fit: torchcodec 0.10.0 requires torch==2.9.0"
-    assert f"note: torchcodec 0.7.0 is 79 months older than 0.17.0: {because}\n" in done.err
+    needs = " (CUDA 13 needs NVIDIA driver 580.65.06 or newer)"
+    for words, driver in (("pytorch==2.8.*",), ""), (("pytorch", *OLD_DRIVER), needs):
+        done = lock(envsolve, world, "torchcodec", "-f", *words)
+        because = f"{loads}{driver}, and 0.10.0 does not fit: torchcodec 0.10.0 requires torch==2.9.0"
+        assert f"note: torchcodec 0.7.0 is 79 months older than 0.17.0: {because}\n" in done.err
 
 
 def test_a_limit_is_a_cause_before_the_version_of_the_framework(envsolve: Envsolve, world: IndexServer) -> None:
@@ -322,6 +324,22 @@ def test_the_driver_for_a_package_of_a_newer_cuda_is_a_hint(envsolve: Envsolve, 
         "relax one of these requirements, or move one into a separate environment",
     ]
     assert pins_in(envsolve(*shlex.split(hints[1][1]))[1])["torchcodec"] == "0.17.0"
+
+
+def test_the_driver_is_a_hint_also_if_packages_bring_the_framework(envsolve: Envsolve, world: IndexServer) -> None:
+    refused = lock(envsolve, world, "deep", "torchcodec==0.17.0", *OLD_DRIVER)
+    assert "hint: install NVIDIA driver 580.65.06 or newer: everything then fits, with pytorch 2.15.0" in refused.err
+    done = lock(envsolve, world, "deep", "torchcodec", *OLD_DRIVER)
+    assert "(CUDA 13 needs NVIDIA driver 580.65.06 or newer)" in done.err
+
+
+def test_versions_that_a_marker_requires_are_no_reason_for_a_note(envsolve: Envsolve, world: IndexServer) -> None:
+    """The user asked for them; and if no Python has a stack for its versions, that is the error."""
+    words = ("torch==2.8.0; python_version<'3.13'", "torch==2.15.0; python_version>='3.13'")
+    done = lock(envsolve, world, *words)
+    assert (pins_in(done.out)["torch"], "torch" in done.err) == ("2.8.0", False), done.err
+    refused = lock(envsolve, world, *(it.replace("2.8.0", "1.8.1").replace("2.15.0", "1.9.1") for it in words))
+    assert (refused.code, refused.err.startswith("error: python-not-supported\n")) == (1, True)
 
 
 def test_the_driver_of_the_hint_is_the_oldest_with_which_everything_fits(

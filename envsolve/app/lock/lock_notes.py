@@ -89,6 +89,7 @@ class Notes:
             age = f" is {months:.0f} months older than" if months >= _FEW_MONTHS else " is used, not"
             limit, command, every = next(iter(it.limited_by), ""), None, it.limited_by
             refused = None if limit and not it.admitted else self._refusal_of_newer(it, is_of_stack=it.name in of_stack)
+            limit += self._needed_driver(it) if limit else ""
             because = limit or "newer ones do not fit"
             if refused is not None:
                 because, every = inline_text(refused, every), (*every, refused.message, *refused.cause)
@@ -98,7 +99,7 @@ class Notes:
                     command = next((hint.command for hint in refused.hints if hint.command), None)
             elif not limit and self._search.versions.get(it.name) == it.version:
                 because = f"the existing lock keeps it; -P {it.name} takes a newer one"
-            text = f"{it.name} {it.version}{age} {it.newest}: {because}{self._needed_driver(it)}"
+            text = f"{it.name} {it.version}{age} {it.newest}: {because}"
             note = Note("held-back", text, command)
             yield note.about(
                 name=it.name,
@@ -117,7 +118,7 @@ class Notes:
         facts = [of for of in known if of.covers(it.newest)]
         if all(of.go_with(solution.toolkit.version) for of in facts):
             return ""
-        for driver, cuda in search.newer_drivers():
+        for driver, cuda in search.newer_drivers(self._resolved.best.problem):
             if all(of.go_with(cuda) for of in facts):
                 return f" (CUDA {cuda.major} needs NVIDIA driver {driver} or newer)"
         return ""

@@ -176,7 +176,7 @@ class _Reasons:
         names = " and ".join(f"{name} {next(iter(found.values()))}" for name, found in self._unfit.items())
         if python is None:
             platform = self._world.wanted.interpreter.platform
-            return Hint(f"no Python on {platform} has wheels of {names}: try another version")
+            return Hint(f"no Python on {platform} has wheels of {names}: require another version or another package")
         text = f"{names} can be installed on Python {python}"
         return way_out(text, request._replace(python=SpecifierSet(f"=={python}.*")), request)
 

@@ -186,14 +186,23 @@ class Worlds:
         picks = chosen.answer.picks
         return {name: picks[name].version for name in self.names if name in picks}
 
-    def newest_beside(self, builds: Mapping[str, Release]) -> dict[str, str]:
-        """The newest versions in any world of the requested packages, and of the frameworks that have ``builds``."""
+    def newest_beside(self, builds: Mapping[str, Release], problem: Problem) -> dict[str, str]:
+        """The newest versions in any world of the requested packages, and of the frameworks that have ``builds``.
+
+        Those of frameworks are versions that ``problem`` allows.
+        """
         settled = [it for it in self._candidates if not it.is_last_resort]
         found = newest_positions(settled or self._candidates, self.names)
         world = self._candidates[0].world
         releases = {name: world.releases(name) for name in found}
         versions = {name: it.project.versions[found[name]] for name, it in releases.items() if it is not None}
-        return versions | {row.package: str(self.builds[it][-1].version) for it, row in builds.items()}
+        allowed = {it.framework: it.specifier for it in problem.frameworks}
+        for framework, build in builds.items():
+            within = (
+                it for it in reversed(self.builds[framework]) if it.lies_in(allowed.get(framework, SpecifierSet()))
+            )
+            versions[build.package] = str(next(within, build).version)
+        return versions
 
     def best(
         self, versions: Mapping[str, str], locked: LockedVersions, end: float, progress: Progress | None

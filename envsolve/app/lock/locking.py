@@ -168,7 +168,7 @@ def current_locks(
         if again is None:
             return None
         locks.append(again)
-    return _solved(request, locks, (*where.notes, *hidden))
+    return _solved(request, locks, (*wanted.notes, *where.notes, *hidden))
 
 
 def _reads_more(made: Made, request: Request) -> bool:

@@ -23,6 +23,7 @@ from envsolve.app.lock.outdated import OUTDATED, require_recent
 from envsolve.app.lock.stack_refusal import stack_refusal
 from envsolve.app.lock.target_search import TargetSearch
 from envsolve.app.packages.audit import WheelAudit
+from envsolve.app.packages.lock_frameworks import with_versions
 from envsolve.app.packages.lock_indexes import Connection, Places
 from envsolve.app.packages.lock_stacks import Attempt, attempt_of, for_python, joined_among, with_joined
 from envsolve.app.packages.requirements import Requirements
@@ -93,7 +94,7 @@ class TargetLock:
 
     def _newer_driver(self) -> Iterator[Hint]:
         """Suggest the oldest driver with which everything fits, as far as it is found within a few seconds."""
-        newest = max((driver for driver, _ in self._search.newer_drivers()), default=None)
+        newest = max((driver for driver, _ in self._search.newer_drivers(self._search.problem)), default=None)
         if newest is None:
             return
         end, request, machines = monotonic() + _SECONDS, self._lock_request.request, self._target.problem.machines
@@ -185,7 +186,7 @@ class TargetLock:
         """The packages of the chosen answer; None if one of its builds is not available, which is left out."""
         search = self._search
         if chosen.builds:
-            problem = for_python(problem, chosen.interpreter.minor_version)
+            problem = with_versions(for_python(problem, chosen.interpreter.minor_version), search.wanted)
         attempt = Attempt(search.request, problem, None)
         if not search.is_plain:
             solved = attempt_of(chosen.builds, search.request, problem, search.solver)
@@ -194,7 +195,7 @@ class TargetLock:
                 return None
             attempt = solved
         limits = search.limits(attempt, in_part=worlds.in_part)
-        floors, newest = worlds.floors_of(chosen), worlds.newest_beside(chosen.builds)
+        floors, newest = worlds.floors_of(chosen), worlds.newest_beside(chosen.builds, problem)
         try:
             if chosen.is_exact(limits, search.request.packages):
                 found = finished(

@@ -134,27 +134,27 @@ class TargetSearch:
         solution = self.solver.solve(self.request, problem)
         return None if solution is None else Attempt(self.request, problem, solution)
 
-    def newer_drivers(self) -> Iterator[tuple[DriverVersion, CudaVersion]]:
-        """Yield the drivers that give the best stack a newer major of CUDA, and that CUDA, the oldest driver first.
+    def newer_drivers(self, problem: Problem) -> Iterator[tuple[DriverVersion, CudaVersion]]:
+        """Yield the oldest driver of each newer CUDA major that the best stack of ``problem`` then has, with that CUDA.
 
-        There are none for several machines, or if the driver is not known.
+        Without a framework every newer major counts. There are none for several machines, or without a known driver.
         """
-        best, machines = self.best_stack(self.problem), self.problem.machines
-        toolkit = None if best is None or best.solution is None else best.solution.toolkit
-        machine = machines[0] if len(machines) == 1 and not machines[0].hosts else None
-        if toolkit is None or machine is None or machine.driver is None:
+        machine = problem.machines[0] if len(problem.machines) == 1 and not problem.machines[0].hosts else None
+        if machine is None or machine.driver is None:
             return
-        floors: dict[int, DriverVersion] = {}
-        for it in self.matrix.cuda.toolkits:
-            floor = it.floor(windows=machine.windows_driver)
-            floors[it.version.major] = min(floor, floors.get(it.version.major, floor))
-        for major, driver in sorted(floors.items()):
-            if major <= toolkit.version.major or machine.driver.meets(driver):
+        floors: dict[int, tuple[DriverVersion, CudaVersion]] = {}
+        for it in sorted(self.matrix.cuda.toolkits, key=lambda it: it.version, reverse=True):
+            floors[it.version.major] = it.floor(windows=machine.windows_driver), it.version
+        for major, (driver, first) in sorted(floors.items()):
+            if machine.driver.meets(driver):
                 continue
-            stack = self.best_stack(self.problem._replace(machines=(machine._replace(driver=driver),)))
-            newer = None if stack is None or stack.solution is None else stack.solution.toolkit
-            if newer is not None and newer.version.major == major:
-                yield driver, newer.version
+            stack = self.best_stack(problem._replace(machines=(machine._replace(driver=driver),)))
+            if stack is None or stack.solution is None:
+                cuda = None if stack is None else first
+            else:
+                cuda = None if stack.solution.toolkit is None else stack.solution.toolkit.version
+            if cuda is not None and cuda.major == major:
+                yield driver, cuda
 
     def wanted_on(self, attempt: Attempt) -> Requirements:
         """The requirements that apply to the Python of a stack."""

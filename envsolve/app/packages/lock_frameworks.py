@@ -11,25 +11,23 @@ from packaging.specifiers import SpecifierSet
 from packaging.version import Version
 
 from envsolve.app.packages.lock_indexes import Places
+from envsolve.app.packages.mistaken_names import require_names_of_packages
 from envsolve.app.packages.requirements import Requirements
-from envsolve.app.request.command import command_of
 from envsolve.app.request.targets import Target
 from envsolve.errors import Hint, Refused, UnsolvableError, UsageError
-from envsolve.frameworks import DEPENDENT_FRAMEWORKS, FRAMEWORK_OF_WHEEL, FRAMEWORKS, DependentFramework
+from envsolve.frameworks import DEPENDENT_FRAMEWORKS, FRAMEWORK_OF_WHEEL, DependentFramework
 from envsolve.index.fitting import Interpreter
 from envsolve.index.requirement_file import place_of
-from envsolve.model.need import Markers, Need, parse_need
+from envsolve.model.need import Markers, Need
 from envsolve.model.note import Note
 from envsolve.model.package import Pin
-from envsolve.model.reference import gives_address
 from envsolve.model.release import Source
-from envsolve.model.request import FrameworkRequest, Request
+from envsolve.model.request import FrameworkRequest, Request, versions_text
 from envsolve.model.solution import Problem
 from envsolve.resolve.closure.bounds import cuda_major_of
 
 _CUDA_EXTRA = re.compile(r"and-cuda|cuda(\d\d)?(?:-pip)?")
 _CPU_LABEL = "+cpu"
-_MEANT = {name: it for it in FRAMEWORKS.values() for name in it.mistaken}
 _PYTHONS = range(8, 20)
 
 
@@ -43,7 +41,7 @@ def with_frameworks(target: Target, wanted: Requirements, where: Places) -> Targ
     framework.
     """
     python, holds = pythons_of_stack(wanted, {it.framework for it in target.request.frameworks}, target.problem)
-    _require_names_of_packages(wanted, target.request, holds)
+    require_names_of_packages(wanted, target.request, holds)
     target = target.with_bounds(python=python)
     request, problem = target.request, target.problem
     require_wheels_of_dependents(target, wanted, holds)
@@ -61,30 +59,6 @@ def with_frameworks(target: Target, wanted: Requirements, where: Places) -> Targ
     )
     sources = request.sources or _sources(request, where)
     return target._replace(request=request._replace(sources=sources)).with_bounds(frameworks=frameworks, cuda=cuda)
-
-
-def _require_names_of_packages(wanted: Requirements, request: Request, holds: Callable[[str], bool]) -> None:
-    """Raise UnsolvableError for a name of a framework that is not, or no longer, its package.
-
-    ``pytorch`` on the index belongs to others, and ``tensorflow-gpu`` ends with 2.11, whose CUDA no wheel has.
-    """
-    for need, origin in wanted.needs:
-        framework = _MEANT.get(need.name)
-        if framework is None or need.url or not holds(need.marker):
-            continue
-        typed = [it for it in request.packages.requirements if not gives_address(it) and parse_need(it) == need]
-        command = None
-        if typed and not request.requester.file:
-            meant = FrameworkRequest(framework.name, SpecifierSet(need.specifier))
-            others = (it for it in request.frameworks if it.framework != meant.framework)
-            rest = tuple(it for it in request.packages.requirements if it not in typed)
-            packages = request.packages._replace(requirements=rest)
-            command = command_of(request._replace(frameworks=(*others, meant), packages=packages))
-        text = f"request the framework with {request.requester.setting('frameworks', framework.name)}"
-        message = f"{need.name} is not the package of {framework.title}, which is {framework.wheels[0]}"
-        refused = (Refused(need.name, place_of(origin, need.name), message),)
-        cause = f"{need} was requested by {origin}"
-        raise UnsolvableError("package-not-found", message, (cause,), (Hint(text, command),), refused=refused)
 
 
 def with_versions(problem: Problem, wanted: Requirements) -> Problem:
@@ -141,9 +115,14 @@ def _all_of(specifiers: Iterable[str]) -> SpecifierSet:
 
 
 def _with_extras(need: Need, request: Request, cuda: SpecifierSet | None) -> SpecifierSet | None:
-    """``cuda`` limited by the extras or the name of a framework's package. Raises UsageError if it is a CPU build."""
+    """``cuda`` limited by the extras or the name of a framework's package. Raises UsageError for a contradiction."""
     for major in cuda_majors_in(need):
         cuda = with_major(cuda, major)
+        both = None if request.cuda is None else with_major(request.cuda, major)
+        if request.cuda is not None and both is not None and both.is_unsatisfiable():
+            setting = request.requester.setting("cuda", versions_text(request.cuda))
+            message = f"{setting} and {need} request different versions of CUDA: give one of them"
+            raise UsageError("contradictory-options", message)
         if request.wants_cpu:
             message = f"{request.requester.setting('gpus', 'none')} requests the CPU and {need} CUDA: give one of them"
             raise UsageError("contradictory-options", message)
