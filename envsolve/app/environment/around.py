@@ -45,7 +45,7 @@ from envsolve.create.claims import claiming, is_claimed
 from envsolve.create.prefix import foreign_files, list_own_files
 from envsolve.create.tools import InstallerNetwork, find_uv
 from envsolve.create.wheels import Wheels, install_wheels
-from envsolve.diagnose.environment import find_environment
+from envsolve.diagnose.environment.found import find_environment
 from envsolve.errors import EnvsolveError, Hint, UnsolvableError, UsageError
 from envsolve.frameworks import FRAMEWORK_OF_WHEEL, FRAMEWORKS
 from envsolve.host.machine import this_platform

@@ -22,8 +22,10 @@ from envsolve.app.packages.stack_wheels import notes_of
 from envsolve.app.request.targets import target_of
 from envsolve.app.request.virtual_packages import virtual_packages
 from envsolve.boundary.secrets import without_secrets
-from envsolve.diagnose.environment import Scene, examine_environment, find_environment
 from envsolve.diagnose.environment.conda_meta import CondaMeta
+from envsolve.diagnose.environment.examination import examine_environment
+from envsolve.diagnose.environment.found import find_environment
+from envsolve.diagnose.environment.scene import Scene
 from envsolve.errors import Hint, UnsolvableError, UsageError
 from envsolve.host.detection import detect
 from envsolve.host.machine import this_glibc
@@ -46,7 +48,7 @@ from envsolve.validation.child import Children
 from envsolve.validation.metadata import Package, Packages
 
 if TYPE_CHECKING:
-    from envsolve.diagnose.environment import FoundEnvironment
+    from envsolve.diagnose.environment.found import FoundEnvironment
     from envsolve.validation.inventory import Inventory
 
 _NUMBERS = re.compile(r"\d+")

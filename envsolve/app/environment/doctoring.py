@@ -14,8 +14,10 @@ from envsolve.app.environment.lock_of_environment import differs_from_lock
 from envsolve.app.environment.validating import Progress
 from envsolve.app.status.results import Diagnosis
 from envsolve.boundary.secrets import masked
-from envsolve.diagnose.environment import FoundEnvironment, Scene, examine_environment, find_environment
 from envsolve.diagnose.environment.commands import shell_of
+from envsolve.diagnose.environment.examination import examine_environment
+from envsolve.diagnose.environment.found import FoundEnvironment, find_environment
+from envsolve.diagnose.environment.scene import Scene
 from envsolve.diagnose.machine import Limits, Survey, examine_machine, nearest_the_cause
 from envsolve.diagnose.machine.examination import VARIABLES
 from envsolve.diagnose.report import Report, printable

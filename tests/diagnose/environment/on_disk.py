@@ -10,7 +10,8 @@ import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from envsolve.diagnose.environment import Scene, examine_environment
+from envsolve.diagnose.environment.examination import examine_environment
+from envsolve.diagnose.environment.scene import Scene
 from envsolve.diagnose.report import Report
 from envsolve.matrix import Matrix
 from envsolve.model.capability import ComputeCapability

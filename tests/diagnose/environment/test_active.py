@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from envsolve.diagnose.environment import FoundEnvironment, find_environment
+from envsolve.diagnose.environment.found import FoundEnvironment, find_environment
 from envsolve.model.finding import Severity
 from envsolve.validation.child import Children
 from tests.diagnose.environment.on_disk import Patient, names

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from envsolve.diagnose.environment import examine_environment
 from envsolve.diagnose.environment.commands import Shell, bound, shell_of
+from envsolve.diagnose.environment.examination import examine_environment
 from envsolve.diagnose.environment.scene import Scene
 from envsolve.matrix import Matrix
 from envsolve.model.finding import Finding, Severity

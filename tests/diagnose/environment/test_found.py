@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from envsolve.diagnose.environment import FoundEnvironment, find_environment, inventory_from_files
+from envsolve.diagnose.environment.found import FoundEnvironment, find_environment
+from envsolve.diagnose.environment.from_files import inventory_from_files
 from envsolve.errors import OutsideError, UsageError
 from envsolve.model.finding import Severity
 from envsolve.validation.child import Children

@@ -10,7 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from envsolve.diagnose.environment import CHECKS, examination, inventory_from_files
+from envsolve.diagnose.environment import examination
+from envsolve.diagnose.environment.examination import CHECKS
+from envsolve.diagnose.environment.from_files import inventory_from_files
 from envsolve.diagnose.environment.scene import Scene
 from envsolve.model.finding import Finding
 from envsolve.validation.metadata import Packages, read_record

@@ -9,7 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from envsolve.diagnose.environment import Scene, examine_environment, find_environment
+from envsolve.diagnose.environment.examination import examine_environment
+from envsolve.diagnose.environment.found import find_environment
+from envsolve.diagnose.environment.scene import Scene
 from envsolve.matrix import Matrix
 from envsolve.model.capability import ComputeCapability
 from envsolve.model.finding import Severity
