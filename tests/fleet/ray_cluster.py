@@ -59,7 +59,13 @@ def python_with_ray(directory: Path) -> Path:
 def ray_of(python: Path, nodes: Mapping[str, int]) -> Iterator[Ray]:
     """A Ray with these nodes, each with its number of GPUs."""
     directory = tempfile.mkdtemp(prefix="ray-", dir="/tmp")  # sockets have short paths
-    environ = {**os.environ, "RAY_USAGE_STATS_ENABLED": "0", "RAY_health_check_period_ms": "500"}
+    Path(directory, "ray").mkdir()  # for its address, which it writes into a directory that it does not make
+    environ = {
+        **os.environ,
+        "RAY_TMPDIR": directory,
+        "RAY_USAGE_STATS_ENABLED": "0",
+        "RAY_health_check_period_ms": "500",
+    }
     command = [str(python), str(_SCRIPT), directory, *(f"{name}={gpus}" for name, gpus in nodes.items())]
     with Path(directory, "nodes.log").open("w") as log:
         process = subprocess.Popen(
