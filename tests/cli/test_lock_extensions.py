@@ -513,7 +513,7 @@ Somebody's wheels
 hint: with pytorch 2.15.0 (pypi, cu132) and Python 3.11: flash-attn 2.8.3+cu13torch2.15cxx11abiTRUE from Fast \
 Attention releases
   {newer}
-hint: no Python on linux-64 has wheels of flash-attn 2.9.0: try another version
+hint: no Python on linux-64 has wheels of flash-attn 2.9.0: require another version or another package
 """
     )
     assert "2.8.3%2Bcu130torch2.14-" in here.typed(allowing).out
