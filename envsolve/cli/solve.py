@@ -365,7 +365,7 @@ def _answer_questions(request: Request, matrix: Matrix, options: dict[str, Any])
     questions, network = (options["why"], options["why_not"]), network_of(options)
     answers = answer_questions(request, *questions, matrix, os.environ, _existing_versions(options), network)
     text = answers_json(answers) if request.format == "json" else answers_text(answers, sources=options["verbose"] > 0)
-    deliver(text, None)  # # -o names the file of the answer in question
+    deliver(text, None)  # -o names the file of the answer in question
     note_each(dict.fromkeys(it for part in answers for it in part.notes), options)
     return 0
 

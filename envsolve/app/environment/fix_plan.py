@@ -287,16 +287,16 @@ class _Planner:
         """The commands that apply a plan in the environment. They first remove packages that pip would not replace."""
         shell = self._scene.shell_kind
         for it in self._findings:
-            if it.id == "half-removed-package":  # # pip cannot: it does not know their files
+            if it.id == "half-removed-package":  # pip cannot: it does not know their files
                 yield it.commands[0]
         links = [it.about for it in self._findings if it.broken and it.about and Path(it.about).is_symlink()]
-        if links:  # # pip leaves a link that leads nowhere, and cannot install over it
+        if links:  # pip leaves a link that leads nowhere, and cannot install over it
             yield shell.removal(links)
         stay = sorted({*self._left_by_pip(solution, beside), *self._broken})
         records = [len(those) for (_, name), those in self._scene.packages.together.items() if name in stay]
-        for _ in range(max(records, default=0)):  # # pip removes one record of a package at a time
+        for _ in range(max(records, default=0)):  # pip removes one record of a package at a time
             yield shell.joined(pip_command("uninstall", ["-y", *stay], self._scene))
-        cache = ["--no-cache-dir"] if self._broken else []  # # it may have the same damaged file
+        cache = ["--no-cache-dir"] if self._broken else []  # it may have the same damaged file
         words = pip_command("install", [*cache, "-r", self._file], self._scene)
         yield shell.joined([*words, *(["--index-strategy", "unsafe-best-match"] if words[0] == "uv" else [])])
 

@@ -50,7 +50,7 @@ def altered_files(packages: Packages) -> Iterator[Altered]:
                 continue
             file = Path(package.location, row.path)
             size = _size(file)
-            if not size:  # # gone, empty or no file: other findings
+            if not size:  # gone, empty or no file: other findings
                 continue
             others = [it for it in packages.claims.get((package.location, row.path), ()) if it[0] is not package]
             differs = size != row.size

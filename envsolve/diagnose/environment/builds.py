@@ -74,7 +74,7 @@ class Build(NamedTuple):
     def cuda_version(self) -> CudaVersion | None:
         """The CUDA it was built with, including the minor version; None if that is unknown."""
         if self.cuda is not None and "." in self.cuda:
-            with suppress(ValueError):  # # a file may contain nonsense
+            with suppress(ValueError):  # a file may contain nonsense
                 return CudaVersion.parse(self.cuda)
         found = {release.cuda for release in self.releases}
         return found.pop() if len(found) == 1 else None
@@ -167,7 +167,7 @@ def facts_of_installed(package: Package, packages: Packages, platform: Platform,
 
     try:
         found = facts_in(sizes, chunks, _BUDGET)
-    except (OSError, ValueError):  # # missing and damaged files have findings of their own
+    except (OSError, ValueError):  # missing and damaged files have findings of their own
         return None
     evidence = Evidence(EvidenceKind.WHEEL, f"the libraries of {package.label} in {package.location}", "")
     torch = matrix.torch_for(found.torch, platform)

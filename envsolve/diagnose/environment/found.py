@@ -156,7 +156,7 @@ def _directory(prefix: str | None, python: str | None, environ: Mapping[str, str
             found = path if is_environment(path) else None
         elif path.name.startswith("python"):
             found = next((it for it in (path.parent, path.parent.parent) if is_environment(it)), None)
-        else:  # # another program, or Python under another name
+        else:  # another program, or Python under another name
             found = next((it for it in (path.parent, path.parent.parent) if is_marked(it)), None)
         if found is not None:
             return found

@@ -67,6 +67,6 @@ class Owners:
             for row in () if installed.is_of_conda else self._packages.record(installed) or ():
                 if LIBRARY.search(row.path):
                     found[placed(installed.location / row.path)] = owner
-        for path, owner in tuple(found.items()):  # # some installers make links into their cache
+        for path, owner in tuple(found.items()):  # some installers make links into their cache
             found.setdefault(real(path), owner)
         return found

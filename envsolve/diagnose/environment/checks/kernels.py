@@ -47,7 +47,7 @@ class Kernel(NamedTuple):
 def kernels(scene: Scene) -> Iterator[Finding]:
     """One finding for each kernel whose program is gone, or that is in this environment and starts another's."""
     for kernel in _kernels(scene):
-        if not Path(kernel.program).is_absolute():  # # the Python that Jupyter itself runs on
+        if not Path(kernel.program).is_absolute():  # the Python that Jupyter itself runs on
             continue
         fault = fault_of(Path(kernel.program))
         seen = f"{kernel.file}: argv[0] is {kernel.program}"

@@ -78,7 +78,7 @@ def _is_missing(lookup: Lookup, loading: Loading, scene: Scene) -> bool:
         return False
     prefix = scene.inventory.prefix
     places = ("", *(it for _, it in lookup.looked_in if it and Path(it).is_relative_to(prefix)))
-    if any(Path(place, lookup.name).is_symlink() for place in places):  # # a broken link counts as damaged
+    if any(Path(place, lookup.name).is_symlink() for place in places):  # a broken link counts as damaged
         return False
     return lookup.name not in loading.optional and (scene.for_gpu or lookup.name in loading.on_import)
 

@@ -57,7 +57,7 @@ def other_pip(scene: Scene) -> Iterator[Finding]:
     if prefix is None or found is None or lies_in(found, prefix):
         return
     python = _on_path("python", scene) or _on_path("python3", scene)
-    if python is not None and not lies_in(python, prefix):  # # the other finding covers this
+    if python is not None and not lies_in(python, prefix):  # the other finding covers this
         return
     has_own = _program(prefix / "bin", "pip") is not None
     severity = Severity.WARNING if has_own else None

@@ -123,7 +123,7 @@ def _is_unmet(wanted: Wanted, scene: Scene) -> bool:
     if version is None or specifier_of(wanted.need.specifier).contains(version, prereleases=True):
         return False
     of_conda = wanted.requirer.is_of_conda and installed.is_of_conda
-    return not of_conda or _is_pair(wanted)  # # conda's own metadata decided, and relaxes what wheels pin
+    return not of_conda or _is_pair(wanted)  # conda's own metadata decided, and relaxes what wheels pin
 
 
 def _stands_in(name: str, scene: Scene) -> bool:
