@@ -133,6 +133,15 @@ BAD_FILES = {
 }
 
 
+@pytest.mark.parametrize("requirement", ["pytorch==2.6; python_version<'3.14'", "pytorch-cuda==12.1", "tf==0.6"])
+def test_no_command_replaces_a_name_if_it_would_say_something_else(
+    requirement: str, envsolve: Envsolve, world: IndexServer
+) -> None:
+    """A framework has no marker, and the version is that of CUDA, or of another project."""
+    refused = lock(envsolve, world, requirement)
+    assert re.search("hint: request the framework with --framework [a-z]+\n$", refused.err), refused.err
+
+
 @pytest.mark.thorough
 @pytest.mark.parametrize("text", BAD_FILES)
 def test_an_unlockable_file_is_named(text: str, envsolve: Envsolve, world: IndexServer) -> None:

@@ -149,12 +149,11 @@ class TargetSearch:
             if machine.driver.meets(driver):
                 continue
             stack = self.best_stack(problem._replace(machines=(machine._replace(driver=driver),)))
-            if stack is None or stack.solution is None:
-                cuda = None if stack is None else first
-            else:
-                cuda = None if stack.solution.toolkit is None else stack.solution.toolkit.version
-            if cuda is not None and cuda.major == major:
-                yield driver, cuda
+            if stack is not None and stack.solution is None:
+                yield driver, first
+            toolkit = None if stack is None or stack.solution is None else stack.solution.toolkit
+            if toolkit is not None and toolkit.version.major == major:
+                yield driver, toolkit.version
 
     def wanted_on(self, attempt: Attempt) -> Requirements:
         """The requirements that apply to the Python of a stack."""

@@ -118,8 +118,7 @@ def _with_extras(need: Need, request: Request, cuda: SpecifierSet | None) -> Spe
     """``cuda`` limited by the extras or the name of a framework's package. Raises UsageError for a contradiction."""
     for major in cuda_majors_in(need):
         cuda = with_major(cuda, major)
-        both = None if request.cuda is None else with_major(request.cuda, major)
-        if request.cuda is not None and both is not None and both.is_unsatisfiable():
+        if request.cuda and major and (request.cuda & SpecifierSet(f"=={major}.*")).is_unsatisfiable():
             setting = request.requester.setting("cuda", versions_text(request.cuda))
             message = f"{setting} and {need} request different versions of CUDA: give one of them"
             raise UsageError("contradictory-options", message)
